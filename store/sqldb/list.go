@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"math"
@@ -90,7 +91,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter, p store.Page) (list
 	return list, next, err
 }
 
-func readList(tx Tx, q listQuery, args []any, limit int, keep func(*jobs.Run) bool) (list []*jobs.Run, next string, err error) {
+func readList(tx Tx, q listQuery, args []driver.Value, limit int, keep func(*jobs.Run) bool) (list []*jobs.Run, next string, err error) {
 	err = tx.Query(q.rows, func(r Row) error {
 		run, err := scanListed(r)
 		if err != nil || !keep(run) {
@@ -118,13 +119,13 @@ func readList(tx Tx, q listQuery, args []any, limit int, keep func(*jobs.Run) bo
 }
 
 // planList picks the index and gives its arguments, and what SQL cannot say exactly.
-func planList(f store.RunFilter, before int64) (q listQuery, args []any, keep func(*jobs.Run) bool) {
+func planList(f store.RunFilter, before int64) (q listQuery, args []driver.Value, keep func(*jobs.Run) bool) {
 	states := int64(0)
 	for _, st := range f.States {
 		states |= 1 << st
 	}
 	lo, hi, isID := idRange(f.Q)
-	args = []any{
+	args = []driver.Value{
 		before, int64(f.Since) << 12, "", int64(maxLooked), states, f.Job, f.Queue, f.ErrorKind, f.ErrorType,
 		f.Trigger, f.Creator, labelPattern(f), containing(f.Q), lo, hi, f.Q + "\U0010ffff", starting(f.Q),
 	}
