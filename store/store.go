@@ -86,8 +86,9 @@ type History interface {
 	Runs(ctx context.Context, f RunFilter, p Page) ([]*jobs.Run, string, error)
 	// Log reads the kept output of a run, oldest first, piece by piece.
 	Log(ctx context.Context, id jobs.ID, piece func(LogPiece) error) error
-	// Prune deletes up to limit rows that are past their time; fewer: there are no more.
-	Prune(ctx context.Context, now jobs.Time, limit int) (int, error)
+	// Prune looks at up to limit runs, oldest first from where it stopped, and deletes those past
+	// their time; done: it has seen all and begins anew.
+	Prune(ctx context.Context, now jobs.Time, limit int) (done bool, err error)
 	// Stats counts unfinished runs by state.
 	Stats(ctx context.Context) (map[jobs.State]int, error)
 }
@@ -194,9 +195,15 @@ type Lease struct {
 type Finish struct {
 	Run        jobs.ID
 	Number     int
+	Job        string
+	Queue      string // the job's as it stands
+	Version    int
+	Priority   int
 	Started    jobs.Time
 	Now        jobs.Time
-	Attempt    jobs.Attempt // without Number, StartedAt, FinishedAt
+	HTTPStatus int
+	ExitCode   int // -1: none
+	OutputTail string
 	Transition jobs.Transition
 	Result     jobs.Raw
 	Truncated  bool
