@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,12 +100,10 @@ func (c *call) decodeOptional(v any) error {
 	return within("body", jobs.DecodeJSON(data, v))
 }
 
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
-
 // pathJob is the job named in the path. One that the token does not reach does not exist.
 func (c *call) pathJob() (string, error) {
 	name := c.Param("name")
-	if !namePattern.MatchString(name) || !c.who.reaches(name) {
+	if !jobs.ValidName(name) || !c.who.reaches(name) {
 		return "", noJob()
 	}
 	return name, nil

@@ -37,8 +37,11 @@ func tooLarge(faults []jobs.Fault) error {
 	return &problem{kind: probTooLarge, detail: summary(faults), faults: faults}
 }
 
-func payloadFault(location string) jobs.Fault {
-	return jobs.Fault{Location: location, Message: fmt.Sprintf("at most %d KiB", jobs.MaxPayload>>10)}
+func payloadFault(location string, size int) jobs.Fault {
+	return jobs.Fault{
+		Location: location,
+		Message:  fmt.Sprintf("want at most %d bytes, got %d", jobs.MaxPayload, size),
+	}
 }
 
 func postRun(c *call) error {
@@ -58,7 +61,7 @@ func postRun(c *call) error {
 		return fault("body.job", "the path names the job %s; leave this out", name)
 	}
 	if len(req.Payload) > jobs.MaxPayload {
-		return tooLarge([]jobs.Fault{payloadFault("body.payload")})
+		return tooLarge([]jobs.Fault{payloadFault("body.payload", len(req.Payload))})
 	}
 	req.Job = name
 	keyAt, err := c.idempotencyKey(&req)
@@ -202,7 +205,7 @@ func (c *call) checkBatch(reqs []runtime.Request) error {
 		req := &reqs[i]
 		c.from(req)
 		if len(req.Payload) > jobs.MaxPayload {
-			large = append(large, payloadFault(fmt.Sprintf("body.runs[%d].payload", i)))
+			large = append(large, payloadFault(fmt.Sprintf("body.runs[%d].payload", i), len(req.Payload)))
 		}
 		switch {
 		case req.Job == "":

@@ -102,9 +102,15 @@ func summary(faults []jobs.Fault) string {
 	return text
 }
 
-// inBody gives an *jobs.InvalidError the places of its faults within the body; within the
-// query for lists.
+// within gives the faults of an input their places in the call: place is body or query.
 func within(place string, err error) error {
+	var large *jobs.TooLargeError
+	if errors.As(err, &large) {
+		return tooLarge([]jobs.Fault{{
+			Location: at(place, large.Location),
+			Message:  fmt.Sprintf("want at most %d bytes, got %d", large.Limit, large.Size),
+		}})
+	}
 	var bad *jobs.InvalidError
 	if !errors.As(err, &bad) {
 		return err

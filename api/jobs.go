@@ -81,6 +81,9 @@ func postJob(c *call) error {
 	if err != nil {
 		return within("body", err)
 	}
+	if j.Name == "" {
+		return fault("body.name", "is missing: want the job's name")
+	}
 	if !c.who.reaches(j.Name) {
 		return fault("body.name", "the token does not reach a job of this name")
 	}
@@ -271,8 +274,8 @@ func apply(c *call) error {
 	if err != nil {
 		return err
 	}
-	file, err := jobs.ParseFile("apply.json", data)
-	if err != nil {
+	var file wire.Apply
+	if err := jobs.DecodeJSON(data, &file); err != nil {
 		return within("body", err)
 	}
 	puts := make([]store.PutJob, len(file.Jobs))

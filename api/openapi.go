@@ -147,6 +147,9 @@ func describe(routes []*route, version string) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// namePattern is what jobs.CheckName takes.
+const namePattern = `^[a-z0-9][a-z0-9._-]{0,99}$`
+
 var pathParam = regexp.MustCompile(`:([a-z]+)`)
 
 // intro is the description of the whole: conventions and the kinds of problems.
@@ -246,7 +249,7 @@ func (d *description) parameters(r *route) []*huma.Param {
 		case "id":
 			schema.Format = "uuid"
 		case "name":
-			schema.Pattern = namePattern.String()
+			schema.Pattern = namePattern
 		case "version":
 			schema = &huma.Schema{Type: "integer"}
 		}

@@ -198,7 +198,7 @@ func requeueRun(c *call) error {
 		return err
 	}
 	if len(body.Payload) > jobs.MaxPayload {
-		return tooLarge([]jobs.Fault{payloadFault("body.payload")})
+		return tooLarge([]jobs.Fault{payloadFault("body.payload", len(body.Payload))})
 	}
 	sub, err := c.s.rt.Requeue(c.ctx(), store.Requeue{
 		Of: r.ID, Payload: body.Payload, Reset: body.Reset, Trigger: jobs.TriggerRequeue,

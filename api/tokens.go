@@ -188,8 +188,8 @@ func checkToken(t wire.PutToken, now jobs.Time) (faults []jobs.Fault) {
 	add := func(location, format string, args ...any) {
 		faults = append(faults, jobs.Fault{Location: location, Message: fmt.Sprintf(format, args...)})
 	}
-	if !namePattern.MatchString(t.Name) {
-		add("name", "want 1 to 100 of a-z, 0-9, '.', '_', '-', the first a letter or digit")
+	if err := jobs.CheckName(t.Name); err != nil {
+		add("name", "%s", err)
 	}
 	if len(t.Scopes) == 0 {
 		add("scopes", "want at least one of %s", strings.Join(scopeNames, ", "))
