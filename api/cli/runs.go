@@ -134,12 +134,12 @@ func heldText(h *jobs.HeldBy) string {
 }
 
 type runsShowCmd struct {
-	Run_ string `arg:"" name:"run" help:"The run's id."`
+	ID string `arg:"" name:"run" help:"The run's id."`
 }
 
 // Run shows one run.
 func (cmd runsShowCmd) Run(s *session) error {
-	id, err := runID(cmd.Run_)
+	id, err := runID(cmd.ID)
 	if err != nil {
 		return err
 	}
@@ -247,12 +247,12 @@ func idText(id jobs.ID) string {
 }
 
 type runsNowCmd struct {
-	Run_ string `arg:"" name:"run" help:"The run's id."`
+	ID string `arg:"" name:"run" help:"The run's id."`
 }
 
 // Run makes a run due now.
 func (cmd runsNowCmd) Run(s *session) error {
-	return s.withRun(cmd.Run_, func(c *client.Client, id jobs.ID) (wire.Run, error) {
+	return s.withRun(cmd.ID, func(c *client.Client, id jobs.ID) (wire.Run, error) {
 		return c.RunNow(s.ctx, id)
 	})
 }
