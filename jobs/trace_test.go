@@ -102,8 +102,10 @@ func TestTraceOfNamesTheClassThatEndedTheProgram(t *testing.T) {
 		"php parse":          {"PHP Parse error:  syntax error, unexpected end of file in /srv/x.php on line 9\n", "ParseError", "syntax error, unexpected end of file"},
 		"colours":            {"\x1b[1mTraceback (most recent call last):\x1b[0m\n  File \"x\", line 1\n\x1b[1;35mOSError\x1b[0m: \x1b[35mno\x1b[0m\n", "OSError", "no"},
 		"windows lines":      {"Traceback (most recent call last):\r\n  File \"x\", line 1\r\nOSError: no\r\n", "OSError", "no"},
-		"the last of two": {"java.io.IOException: a\n\tat a.B.c(B.java:7)\nTraceback (most recent call last):\n  File \"x\", line 1\nOSError: no\n",
-			"OSError", "no"},
+		"the last of two": {
+			"java.io.IOException: a\n\tat a.B.c(B.java:7)\nTraceback (most recent call last):\n  File \"x\", line 1\nOSError: no\n",
+			"OSError", "no",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			typ, message, stack, ok := TraceOf(c.output)
