@@ -102,7 +102,7 @@ func (k *Kind) dial(ctx context.Context, s *stop, p *plan) (*conn, error) {
 	if err := s.during(closerFunc(cancel)); err != nil {
 		return nil, err
 	}
-	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+	dialer := net.Dialer{Resolver: k.lookup, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return &blockedError{text: "cannot tell what address " + address + " is"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -40,8 +41,9 @@ type Kind struct {
 	plans   plans
 	pool    pool
 	tls     *tls.Config
-	connect time.Duration
+	connect time.Duration // for name, TCP and TLS
 	now     func() time.Time
+	lookup  *net.Resolver // nil: the system's
 
 	watchers sync.WaitGroup
 }
