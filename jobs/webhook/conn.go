@@ -23,6 +23,7 @@ type conn struct {
 	br       *bufio.Reader // reads from the conn itself, so that Read can count
 	headroom int           // bytes that may be read before the answer's headers are complete; < 0: any
 	kept     bool          // it has served an attempt before
+	readErr  error         // of the last read; a parser above may hide it
 
 	key   string
 	until time.Time // of an idle one: it is not used after
@@ -33,15 +34,17 @@ type conn struct {
 }
 
 // Read counts against the headroom.
-func (c *conn) Read(p []byte) (int, error) {
-	if c.headroom < 0 {
-		return c.Conn.Read(p)
+func (c *conn) Read(p []byte) (n int, err error) {
+	switch {
+	case c.headroom < 0:
+		n, err = c.Conn.Read(p)
+	case c.headroom == 0:
+		err = errHeaderTooLarge
+	default:
+		n, err = c.Conn.Read(p[:min(len(p), c.headroom)])
+		c.headroom -= n
 	}
-	if c.headroom == 0 {
-		return 0, errHeaderTooLarge
-	}
-	n, err := c.Conn.Read(p[:min(len(p), c.headroom)])
-	c.headroom -= n
+	c.readErr = err
 	return n, err
 }
 

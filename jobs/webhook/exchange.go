@@ -108,7 +108,10 @@ func (x *exchange) receive(c *conn) error {
 		}
 		x.phase = phaseHeaders
 		resp, err := http.ReadResponse(c.br, x.plan.method)
-		if err != nil {
+		switch {
+		case err != nil && c.readErr != nil:
+			return c.readErr // a line cut short also cannot be read, but that is not why
+		case err != nil:
 			return err
 		}
 		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {

@@ -21,10 +21,11 @@ import (
 type receiver struct {
 	addr     string
 	url      string
-	conns    atomic.Int64 // accepted
-	open     atomic.Int64 // not closed by either side
-	requests atomic.Int64 // read in full
-	written  atomic.Int64 // bytes
+	conns    atomic.Int64  // accepted
+	open     atomic.Int64  // not closed by either side
+	requests atomic.Int64  // read in full
+	written  atomic.Int64  // bytes
+	ended    chan struct{} // closed by the test when the attempt has ended
 
 	mu     sync.Mutex
 	bodies []string
@@ -47,7 +48,7 @@ func receive(t testing.TB, play func(p *peer)) *receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &receiver{addr: l.Addr().String()}
+	r := &receiver{addr: l.Addr().String(), ended: make(chan struct{})}
 	r.url = "http://" + r.addr + "/hook"
 	var wg sync.WaitGroup
 	var mu sync.Mutex
