@@ -52,7 +52,8 @@ func newReceiver(h *history, seed uint64) (*receiver, error) {
 // take writes a delivery down, waits and answers as choose says of a draw and the number of
 // deliveries before this one.
 func (r *receiver) take(
-	w http.ResponseWriter, req *http.Request, choose func(draw uint64, before int) (time.Duration, int),
+	w http.ResponseWriter, req *http.Request,
+	choose func(draw uint64, before int) (wait time.Duration, status int),
 ) {
 	run := req.Header.Get("Nightshift-Run")
 	d := delivery{at: time.Now(), operation: req.Header.Get("Idempotency-Key")}

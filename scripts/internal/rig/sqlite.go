@@ -23,7 +23,8 @@ func Inspect(ctx context.Context, db string) (map[string]bool, error) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if lines[0] != "ok" {
-		return nil, fmt.Errorf("integrity_check of %s: %s", db, strings.Join(lines[:min(len(lines), 10)], "; "))
+		return nil, fmt.Errorf("integrity_check of %s: %s", db,
+			strings.Join(lines[:min(len(lines), 10)], "; "))
 	}
 	ids := make(map[string]bool, len(lines)-1)
 	for _, line := range lines[1:] {
