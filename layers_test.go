@@ -241,6 +241,11 @@ func TestLayersRefuseWhatTheyForbid(t *testing.T) {
 		{"store/sqlite/a.go", "import \"time\"\nvar a = time.NewTimer(1)", ``},
 		{"store/sqlite/a.go", "import \"time\"\nvar a = time.Now()", `time.Now`},
 		{"store/sqlite/a.go", "import \"os\"\nvar a, _ = os.Open(`x`)", `os.Open; closing`},
+		{
+			"store/sqlite/a.go",
+			"import \"os\"\nvar a, _ = os.OpenFile(`x`, os.O_CREATE|os.O_EXCL, 0)", ``,
+		},
+		{"store/sqlite/a.go", "import \"os\"\nvar a, _ = os.OpenFile(`x`, 0, 0)", `os.OpenFile`},
 		{"store/sqlite/lock.go", "import \"os\"\nvar a, _ = os.OpenFile(`x`, 0, 0)", ``},
 
 		{"store/a.go", "type Queue interface{" + strings.Repeat("A();", 12) + "}", ``},
