@@ -9,21 +9,17 @@ import (
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
-	"nightshift/runtime"
 	"nightshift/store"
 )
-
-// AgentCLI begins the User-Agent of the command line, whose runs have the trigger cli.
-const AgentCLI = "nightshift-cli/"
 
 // traceparent is the W3C form, version 00; anything else is ignored, as the standard says.
 var traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // from fills in what a request has from the call and not from its body.
-func (c *call) from(req *runtime.Request) {
+func (c *call) from(req *jobs.Request) {
 	req.Trigger = jobs.TriggerAPI
 	h := c.Request().Header
-	if strings.HasPrefix(h.Get("User-Agent"), AgentCLI) {
+	if strings.HasPrefix(h.Get("User-Agent"), wire.AgentCLI) {
 		req.Trigger = jobs.TriggerCLI
 	}
 	if parent := h.Get("Traceparent"); traceparent.MatchString(parent) {
@@ -53,7 +49,7 @@ func postRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	var req runtime.Request
+	var req jobs.Request
 	if err := c.decodeOptional(&req); err != nil {
 		return err
 	}
@@ -69,7 +65,7 @@ func postRun(c *call) error {
 		return err
 	}
 	c.from(&req)
-	done, err := c.s.rt.Submit(c.ctx(), true, []runtime.Request{req})
+	done, err := c.s.rt.Submit(c.ctx(), true, []jobs.Request{req})
 	if err != nil {
 		return singleError(err, keyAt)
 	}
@@ -91,7 +87,7 @@ func postRun(c *call) error {
 }
 
 // idempotencyKey takes the key from the header or the field, and says which it was.
-func (c *call) idempotencyKey(req *runtime.Request) (location string, err error) {
+func (c *call) idempotencyKey(req *jobs.Request) (location string, err error) {
 	lines := c.Request().Header.Values("Idempotency-Key")
 	if len(lines) == 0 {
 		return "body.idempotency_key", nil
@@ -168,7 +164,7 @@ func stateName(s jobs.State) *string {
 
 // batch is the body of a batch.
 type batch struct {
-	Runs []runtime.Request `json:"runs" minItems:"1" maxItems:"10000"`
+	Runs []jobs.Request `json:"runs" minItems:"1" maxItems:"10000"`
 }
 
 const maxBatch = 10_000
@@ -199,7 +195,7 @@ func postBatch(c *call) error {
 }
 
 // checkBatch fills in the requests and refuses what the token does not reach.
-func (c *call) checkBatch(reqs []runtime.Request) error {
+func (c *call) checkBatch(reqs []jobs.Request) error {
 	var large, faults []jobs.Fault
 	for i := range reqs {
 		req := &reqs[i]

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strconv"
@@ -274,8 +275,11 @@ func apply(c *call) error {
 	if err != nil {
 		return err
 	}
-	var file wire.Apply
-	if err := jobs.DecodeJSON(data, &file); err != nil {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return within("body", jobs.DecodeJSON(data, &wire.Empty{})) // files may be YAML, bodies are JSON
+	}
+	file, err := jobs.ParseFile("body", data)
+	if err != nil {
 		return within("body", err)
 	}
 	puts := make([]store.PutJob, len(file.Jobs))
@@ -287,7 +291,11 @@ func apply(c *call) error {
 	}
 	saved, err := c.s.rt.PutJobs(c.ctx(), puts, c.by(""))
 	if err != nil {
-		return within("body", err)
+		place := "body"
+		if len(puts) == 1 {
+			place = "body.jobs[0]"
+		}
+		return within(place, err)
 	}
 	done := wire.Applied{Items: make([]wire.AppliedJob, len(saved))}
 	for i, s := range saved {

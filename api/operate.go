@@ -22,10 +22,11 @@ func drain(c *call, on bool) error {
 		return err
 	}
 	if on {
-		c.s.rt.Drain(c.by(""))
+		c.s.rt.Drain()
 	} else {
-		c.s.rt.Resume(c.by(""))
+		c.s.rt.Resume()
 	}
+	c.s.log.Info("drain", "on", on, "by", c.by("").Actor)
 	return c.answerServer()
 }
 
@@ -67,8 +68,12 @@ func getReady(c *call) error {
 	return &problem{kind: probNotReady, detail: whyNotReady(err), retryAfter: 5 * time.Second}
 }
 
-// whyNotReady says it in words that give nothing away: everybody may ask.
+// whyNotReady says it in words that give nothing away: everybody may ask. What the runtime says
+// in its own words is fit for that, what it got from below is not.
 func whyNotReady(err error) string {
+	if errors.Unwrap(err) == nil {
+		return err.Error()
+	}
 	for _, known := range []error{store.ErrBusy, store.ErrFull, store.ErrUnknown, store.ErrClosed} {
 		if errors.Is(err, known) {
 			return known.Error()

@@ -8,7 +8,6 @@ import (
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
-	"nightshift/runtime"
 )
 
 // route is one line of the table: what answers, who may call it, and what the description says.
@@ -169,7 +168,7 @@ func runRoutes() []*route {
 				"their text. A token that may only enqueue sees id, job, state, duplicate of runs it " +
 				"did not make.",
 			headers: []param{headerKey, {name: "traceparent", doc: "W3C trace context, passed on to the job"}},
-			in:      runtime.Request{}, optional: true,
+			in:      jobs.Request{}, optional: true,
 			out: []outcome{
 				{status: 202, body: wire.Run{}, doc: "On disk. Location names the run"},
 				{status: 200, body: wire.Run{}, doc: "A duplicate; with ?wait=, the run has ended"},

@@ -15,8 +15,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"nightshift/api"
 	"nightshift/api/client"
+	"nightshift/api/wire"
 	"nightshift/jobs"
 )
 
@@ -144,7 +144,7 @@ func (s *session) client() (*client.Client, error) {
 		return nil, usage("--server: want an address such as http://127.0.0.1:8700")
 	}
 	c := client.New(s.remote.Server, token)
-	c.Agent = api.AgentCLI + s.parts.Version
+	c.Agent = wire.AgentCLI + s.parts.Version
 	return c, nil
 }
 

@@ -169,7 +169,7 @@ func (sv *serving) open() (err error) {
 	workers[store.PoolWebhook] = cmd.Workers
 	workers[store.PoolScript] = cmd.scriptWorkers()
 	sv.rt, err = runtime.New(ctx, runtime.Config{
-		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log, Key: key, URL: sv.base,
+		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log, Key: key,
 		Workers: workers, Grace: cmd.ShutdownGrace.Std(),
 	})
 	if err != nil {

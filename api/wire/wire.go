@@ -4,6 +4,9 @@ package wire
 
 import "nightshift/jobs"
 
+// AgentCLI begins the User-Agent of the command line, whose runs have the trigger cli.
+const AgentCLI = "nightshift-cli/"
+
 // Run is one run (contract 3.2). A list leaves out payload, result, attempts and stacks.
 type Run struct {
 	ID              jobs.ID           `json:"id"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
+	"strings"
 	"time"
 
 	"nightshift/jobs"
@@ -29,6 +30,11 @@ func (sv *serving) apply() ([]store.Saved, error) {
 	saved, err := sv.rt.PutJobs(sv.s.ctx, puts, serverBy(sv.rt))
 	var bad *jobs.InvalidError
 	if errors.As(err, &bad) {
+		if len(puts) == 1 {
+			for i := range bad.Faults {
+				bad.Faults[i].Location = strings.TrimSuffix("jobs[0]."+bad.Faults[i].Location, ".")
+			}
+		}
 		return nil, sv.set.placed(bad.Faults, err)
 	}
 	if err != nil {
@@ -105,9 +111,9 @@ type show struct {
 // runAll makes one run of each job of --apply.
 func (sv *serving) runAll() (*show, error) {
 	v := &show{out: sv.s.out, mine: map[jobs.ID]bool{}}
-	reqs := make([]runtime.Request, len(sv.set.jobs))
+	reqs := make([]jobs.Request, len(sv.set.jobs))
 	for i, j := range sv.set.jobs {
-		reqs[i] = runtime.Request{Job: j.Name, Trigger: jobs.TriggerCLI}
+		reqs[i] = jobs.Request{Job: j.Name, Trigger: jobs.TriggerCLI}
 		v.wide = max(v.wide, len(j.Name))
 	}
 	subs, err := sv.rt.Submit(sv.s.ctx, false, reqs)
