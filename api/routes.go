@@ -363,8 +363,14 @@ func openRoutes() []*route {
 	}
 }
 
-// routeOf is the route that a call was matched to; nil: none.
+// routeOf is the route that a call was matched to; nil: none. The router lets the last parameter
+// of a path take slashes, which no name has.
 func (s *Server) routeOf(c echo.Context) *route {
+	for _, value := range c.ParamValues() {
+		if strings.Contains(value, "/") {
+			return nil
+		}
+	}
 	return s.byPath[c.Request().Method+" "+c.Path()]
 }
 
@@ -392,6 +398,9 @@ func (s *Server) identified(next echo.HandlerFunc) echo.HandlerFunc {
 // serve makes the handler of a route: its scope, its query, then what it does.
 func (s *Server) serve(r *route) echo.HandlerFunc {
 	return func(ec echo.Context) error {
+		if s.routeOf(ec) != r {
+			return echo.ErrNotFound
+		}
 		c := &call{Context: ec, s: s, route: r}
 		if r.opens != 0 {
 			c.who, _ = ec.Get(identityKey).(*identity)
