@@ -72,7 +72,7 @@ var errEnough = errors.New("enough rows")
 // the creation unless the clock was set back.
 func (s *Store) Runs(ctx context.Context, f store.RunFilter, p store.Page) (list []*jobs.Run, next string, err error) {
 	before, err := cursorBefore(p.Cursor)
-	if err != nil {
+	if err != nil || f.Schedule != "" { // no run is made by a schedule yet
 		return nil, "", err
 	}
 	if f.Until != 0 {
