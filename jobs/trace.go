@@ -272,7 +272,8 @@ func rubyTrace(lines []string) (trace, bool) {
 var (
 	atFrame = regexp.MustCompile(`^\s+at \S`)
 	atHead  = regexp.MustCompile(`^\[?(?:Exception in thread ".*?" |Uncaught )?` +
-		`((?:[A-Za-z_$][\w$]*\.)*[A-Z_$][\w$]*)(?: \[(?:([A-Z][A-Z0-9_]{3,})|\w+)\])?(?:: ?(.*?))?(?: \{)?$`)
+		`((?:[A-Za-z_$][\w$]*\.)*[A-Z_$][\w$]*)(?: \[(?:([A-Z][A-Z0-9_]{3,})|\w+)\])?` +
+		`(?:: ?(.*?))?(?: \{)?$`)
 )
 
 // maxMessageLines is how far above the first frame the head of a trace is looked for.
