@@ -179,6 +179,19 @@ func TestPolicyDefaultRetriesWhatPasses(t *testing.T) {
 	}
 }
 
+func TestPolicyDefaultIsCheapEnoughForTheLargestError(t *testing.T) {
+	full := strings.Repeat("Caused by: java.net.Connec ECONNREFUSE ", MaxStack/39)
+	for _, typ := range []string{"Error", "TypeError", "panic", "PDOException", "urllib.error.URLError"} {
+		for _, message := range []string{full[:MaxMessage], "fetch failed"} {
+			f := &Failure{Kind: FailExit, Type: typ, Message: message, Stack: full}
+			got := Decide(Ending{Report: Report{Failure: f, OutputTail: full[:MaxOutput]}, Now: at})
+			if got.Decision.By == "" || strings.Contains(got.Decision.Reason, "counts as not matching") {
+				t.Errorf("%s: %s", typ, got.Decision.Reason)
+			}
+		}
+	}
+}
+
 func TestPolicyDefaultKnowsPassingExceptions(t *testing.T) {
 	p, err := Compile(&Job{}, nil, nil)
 	if err != nil {

@@ -26,7 +26,7 @@ func TraceOf(output string) (typ, message, stack string, ok bool) {
 	if len(output) > traceWindow {
 		output = output[len(output)-traceWindow:]
 	}
-	lines := strings.Split(strings.ReplaceAll(cleanText(output), "\r", ""), "\n")
+	lines := strings.Split(cleanText(output), "\n")
 	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
 		lines = lines[:len(lines)-1]
 	}
