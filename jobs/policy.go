@@ -132,7 +132,8 @@ const (
 
 	javaCausePassing = `error.stack matches "(?m)^Caused by: java\\.(` +
 		`net\\.(SocketTimeout|Connect|NoRouteToHost|UnknownHost)|net\\.http\\.Http(Connect)?Timeout|` +
-		`util\\.concurrent\\.Timeout|sql\\.SQL(Transient(Connection)?|TransactionRollback|Timeout|Recoverable))Exception\\b"`
+		`util\\.concurrent\\.Timeout|` +
+		`sql\\.SQL(Transient(Connection)?|TransactionRollback|Timeout|Recoverable))Exception\\b"`
 
 	rubyPassing = `error.type in [
   "Net::OpenTimeout", "Net::ReadTimeout", "Net::WriteTimeout", "Timeout::Error",
