@@ -3,7 +3,6 @@ package script
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,7 +40,7 @@ type attempt struct {
 
 	told    told
 	cause   error // why it was told to stop; nil: it was not
-	lost    bool  // the shim was killed
+	lost    bool  // the shim ended before its work was done: it was killed
 	failure *jobs.Failure
 	notes   []string
 }
@@ -181,11 +180,9 @@ func (a *attempt) command(c byte) {
 
 // end waits until nothing of the script is left, and takes in the rest of its output.
 func (a *attempt) end() {
-	err := a.shim.Wait()
+	_ = a.shim.Wait() // what it said counts, not how it exits
 	a.control.Close()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() < 0 {
-		a.lost = true
+	if a.lost = !a.told.over && a.told.failed == 0; a.lost {
 		a.sweep()
 	}
 	if !a.output.finish() {
@@ -203,7 +200,11 @@ func (a *attempt) sweep() {
 			_ = killCgroup(a.cgroup)
 		}
 		roots, all, err := orphans()
-		if err == nil && len(all) == 0 {
+		if err != nil {
+			a.notes = append(a.notes, fmt.Sprintf("what it left cannot be looked for: %v", err))
+			return
+		}
+		if len(all) == 0 {
 			return
 		}
 		for _, p := range all {

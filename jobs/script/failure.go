@@ -40,6 +40,9 @@ func (a *attempt) report() jobs.Report {
 	if a.told.left > 0 && rep.Stopped == nil {
 		rep.Notes = append(rep.Notes, leftNote(a.told.left))
 	}
+	if a.lost && a.told.exited {
+		rep.Notes = append(rep.Notes, "the process that watches over the script was killed")
+	}
 	return rep
 }
 
@@ -61,16 +64,19 @@ func (a *attempt) outcome() *jobs.Failure {
 		return nil
 	case t.exited:
 		return a.exited(t.status.ExitStatus())
-	case a.lost && a.cause == nil:
-		f := newFailure(jobs.FailSignal, "the process that watches over the script was killed, "+
-			"by the script itself (kill $PPID?) or from outside"+a.memoryHint()+
-			"; all that it had started was killed")
-		f.Exit = &jobs.ExitFailure{Code: -1, Signal: "SIGKILL"}
-		return f
 	case a.cause == nil:
-		return spawnFailure("the shim could not start the script: %v", a.shim.ProcessState)
+		return a.unwatched()
 	}
 	return nil
+}
+
+// unwatched is a script whose shim was killed, and so, by the kernel or by this process, itself.
+func (a *attempt) unwatched() *jobs.Failure {
+	f := newFailure(jobs.FailSignal, "the process that watches over the script was killed, "+
+		"by the script itself (kill $PPID?) or from outside"+a.memoryHint()+
+		"; all that it had started was killed")
+	f.Exit = &jobs.ExitFailure{Code: -1, Signal: "SIGKILL"}
+	return f
 }
 
 // startFailure is what the kernel said to the start of the script.

@@ -45,37 +45,39 @@ var _ jobs.Kind = (*Kind)(nil)
 // that scripts of the same user cannot read its environment, memory and descriptors.
 func New(cfg Config) (*Kind, error) { return newKind(cfg, ownCgroup) }
 
-func newKind(cfg Config, group func() (string, error)) (k *Kind, err error) {
+func newKind(cfg Config, group func() (string, error)) (*Kind, error) {
 	if IsShim() {
 		return nil, errors.New("this process is a script shim: main must call script.ShimMain first")
 	}
-	k = &Kind{cfg: cfg}
-	defer func() {
-		if err != nil {
-			k.Close()
-		}
-	}()
-	if k.cfg.Scripts, err = scriptsFolder(cfg.Scripts); err != nil {
+	k := &Kind{cfg: cfg, base: baseEnvironment()}
+	if err := k.prepare(group); err != nil {
+		k.Close()
 		return nil, err
 	}
+	return k, nil
+}
+
+func (k *Kind) prepare(group func() (string, error)) (err error) {
+	if k.cfg.Scripts, err = scriptsFolder(k.cfg.Scripts); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("become the parent of what scripts leave behind: %w", err)
+		return fmt.Errorf("become the parent of what scripts leave behind: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("hide the server's memory from scripts: %w", err)
+		return fmt.Errorf("hide the server's memory from scripts: %w", err)
 	}
 	if err := k.openProgram(); err != nil {
-		return nil, fmt.Errorf("open the running binary: %w", err)
+		return fmt.Errorf("open the running binary: %w", err)
 	}
 	if err := k.claimTemp(); err != nil {
-		return nil, fmt.Errorf("make a folder for scripts: %w", err)
+		return fmt.Errorf("make a folder for scripts: %w", err)
 	}
-	k.base = baseEnvironment()
 	k.claimCgroup(group)
 	if err := k.probe(); err != nil {
-		return nil, fmt.Errorf("start a script to see that it works: %w", err)
+		return fmt.Errorf("start a script to see that it works: %w", err)
 	}
-	return k, nil
+	return nil
 }
 
 func scriptsFolder(path string) (string, error) {

@@ -68,11 +68,12 @@ func readOrder(r io.Reader) (order, error) {
 
 // A told is what the server knows of an attempt from its shim.
 type told struct {
-	failed   syscall.Errno // why it could not be started
-	stopping bool
+	failed   syscall.Errno // why it could not be started; 0: it was
+	stopping bool          // it had not ended when the stop reached it
 	exited   bool
 	status   syscall.WaitStatus // where exited
-	left     int
+	over     bool               // nothing is left
+	left     int                // had to be killed for that
 }
 
 // hear takes one line of the shim. Lines that make no sense count as not said.
@@ -88,6 +89,6 @@ func (t *told) hear(line string) {
 	case word == saidExited:
 		t.exited, t.status = true, syscall.WaitStatus(n)
 	case word == saidLeft:
-		t.left = int(n)
+		t.over, t.left = true, int(n)
 	}
 }
