@@ -131,8 +131,12 @@ func (d *db) pool(params string) *sql.DB {
 // checkPragmas reads back what was asked for: a misspelled name is ignored by SQLite.
 func checkPragmas(ctx context.Context, p *sql.DB) error {
 	want := []struct{ name, value string }{
-		{"journal_mode", "wal"}, {"synchronous", "2"}, {"foreign_keys", "1"},
-		{"busy_timeout", "10000"}, {"wal_autocheckpoint", "0"}, {"auto_vacuum", "2"},
+		{"journal_mode", "wal"},
+		{"synchronous", "2"},
+		{"foreign_keys", "1"},
+		{"busy_timeout", "10000"},
+		{"wal_autocheckpoint", "0"},
+		{"auto_vacuum", "2"},
 	}
 	for _, w := range want {
 		var got string
