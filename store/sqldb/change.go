@@ -245,6 +245,7 @@ func (s *Store) Remove(ctx context.Context, id jobs.ID, by store.By) error {
 		return s.audit(tx, by, "remove", "run", id.String(), nil)
 	})
 }
+
 // Shift implements store.Queue.
 func (s *Store) Shift(ctx context.Context, step time.Duration) error {
 	return s.db.Write(ctx, func(tx Tx) error {
