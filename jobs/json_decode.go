@@ -18,7 +18,11 @@ var (
 	durationType = reflect.TypeFor[Duration]()
 	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
 	hinterType   = reflect.TypeFor[FieldHinter]()
+	selfType     = reflect.TypeFor[selfDecoder]()
 )
+
+// selfDecoder is a type with more than one form.
+type selfDecoder interface{ decodeJSON(d *decoder) bool }
 
 var decoderCache sync.Map // reflect.Type → decodeFunc
 
@@ -31,6 +35,11 @@ func decoderOf(t reflect.Type) decodeFunc {
 }
 
 func makeDecoder(t reflect.Type) decodeFunc {
+	if reflect.PointerTo(t).Implements(selfType) {
+		return func(d *decoder, v reflect.Value) bool {
+			return v.Addr().Interface().(selfDecoder).decodeJSON(d)
+		}
+	}
 	switch t {
 	case rawType:
 		return decodeRaw

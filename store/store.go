@@ -55,6 +55,8 @@ type Queue interface {
 	Remove(ctx context.Context, id jobs.ID, by By) error
 	// AppendLog keeps pieces of the output of attempts under way.
 	AppendLog(ctx context.Context, pieces []LogPiece) error
+	// Shift moves the due times of retrying runs after the wall clock was set.
+	Shift(ctx context.Context, step time.Duration) error
 	// Ready is signalled when something may have become startable.
 	Ready() <-chan struct{}
 }

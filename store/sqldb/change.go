@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -19,6 +20,7 @@ FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
 	selectRunWhole    = `
 SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
+	updateShifted    = `UPDATE runs SET due_at = due_at + $1, rank = rank + $1 WHERE state IN (1, 4) AND state = 4`
 	deleteRun        = `DELETE FROM runs WHERE seq = $1`
 	deletePayload    = `DELETE FROM payloads WHERE run = $1`
 	deleteAttempts   = `DELETE FROM attempts WHERE run = $1`
@@ -239,4 +241,13 @@ func removeRun(tx Tx, seq int64) error {
 		}
 	}
 	return nil
+}
+
+// Shift implements store.Queue.
+func (s *Store) Shift(ctx context.Context, step time.Duration) error {
+	return s.db.Write(ctx, func(tx Tx) error {
+		_, err := tx.Exec(updateShifted, step.Milliseconds())
+		tx.Wake()
+		return err
+	})
 }

@@ -26,9 +26,11 @@ INSERT INTO attempts (run, number, version, started_at, finished_at, outcome, ht
     action, by, reason, next_at, truncated, result, error, output_tail)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 	deleteAttempt = `DELETE FROM attempts WHERE run = $1 AND number = $2`
-	upsertLog     = `
+	// A piece only grows: an older copy of it that comes late changes nothing.
+	upsertLog = `
 INSERT INTO logs (run, attempt, piece, start, data) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (run, attempt, piece) DO UPDATE SET start = excluded.start, data = excluded.data`
+ON CONFLICT (run, attempt, piece) DO UPDATE SET start = excluded.start, data = excluded.data
+WHERE LENGTH(excluded.data) >= LENGTH(logs.data)`
 	deleteLog = `DELETE FROM logs WHERE run = $1 AND attempt = $2 AND piece = $3`
 
 	keptAttempts = 100 // of a run, the first and the last so many
