@@ -65,10 +65,10 @@ func (f *Failure) Error() string { return string(f.Kind) + ": " + f.Message }
 
 // Bounds of the smaller texts of a failure.
 const (
-	maxType    = 200
-	maxSignal  = 32
-	maxHeaders = 100
-	maxHeader  = 1 << 10
+	maxType         = 200
+	maxSignal       = 32
+	maxErrorHeaders = 100
+	maxHeader       = 1 << 10
 )
 
 // Bound makes every text of the failure fit to be kept and shown, in place, and gives it back:
@@ -111,7 +111,7 @@ func (f *Failure) plain() string {
 func (h *HTTPFailure) bound() *HTTPFailure {
 	kept := &HTTPFailure{Status: h.Status, Body: clipEnd(cleanText(h.Body), MaxErrorBody)}
 	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
-		if len(kept.Headers) == maxHeaders {
+		if len(kept.Headers) == maxErrorHeaders {
 			break
 		}
 		if kept.Headers == nil {
@@ -138,7 +138,7 @@ func cleanText(s string) string {
 	b.Grow(len(s))
 	for i := 0; i < len(s); {
 		if s[i] == 0x1b {
-			i += escapeLen(s[i:])
+			i += sequenceLen(s[i:])
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -164,8 +164,8 @@ func isControl(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// escapeLen is the length of the escape sequence (ECMA-48) that s begins with.
-func escapeLen(s string) int {
+// sequenceLen is the length of the escape sequence (ECMA-48) that s begins with.
+func sequenceLen(s string) int {
 	if len(s) < 2 || s[1] != '[' {
 		return 1
 	}

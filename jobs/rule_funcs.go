@@ -182,7 +182,7 @@ func durationOf(v any) (time.Duration, error) {
 			return d.Std(), nil
 		}
 		if seconds, err = strconv.ParseFloat(s, 64); err != nil {
-			return 0, errBadDuration
+			return 0, errors.New("want " + durationForm)
 		}
 		ok = true
 	}
