@@ -73,7 +73,8 @@ func (*fileDocument) FieldHint(parent, name string) string {
 	switch {
 	case parent != "":
 		return ""
-	case slices.Contains(strings.Fields("schedules policies dependencies queues alerts defaults"), name):
+	case slices.Contains(strings.Fields("schedules policies dependencies queues alerts defaults"),
+		name):
 		return "this version does not have it yet"
 	case belongs(reflect.TypeFor[Job](), "job", name) != "":
 		return "it belongs to a job, in the list or map below jobs"
@@ -136,11 +137,13 @@ var (
 // YAML becomes the JSON text of the same value, by the core schema of YAML 1.2 with these bounds:
 // only true and false are booleans, timestamps are strings, the text of numbers is kept. Numbers
 // that YAML versions read differently (007, 0x1F, 0o17), .inf, .nan and foreign tags are refused.
-// Anchors, aliases and merge keys (<<) are written out, up to MaxFile; a second document is refused.
+// Anchors, aliases and merge keys (<<) are written out, up to MaxFile. A second document is
+// refused.
 func ParseFile(name string, data []byte) (*File, error) {
 	f := &File{Name: name}
 	if len(data) > MaxFile {
-		return nil, f.invalid([]FileFault{f.whole("want at most %d bytes, got %d", MaxFile, len(data))})
+		return nil, f.invalid([]FileFault{f.whole("want at most %d bytes, got %d", MaxFile,
+			len(data))})
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(data) {
@@ -162,7 +165,8 @@ func ParseFile(name string, data []byte) (*File, error) {
 		found = append(found, FileFault{name, line, column, p.Fault})
 	}
 	if doc.Jobs.list == nil && len(found) == 0 {
-		found = append(found, f.whole("holds nothing to apply: want a list or map of jobs below jobs"))
+		found = append(found, f.whole("holds nothing to apply: want a list or map of jobs below "+
+			"jobs"))
 	}
 	f.Jobs, f.places = doc.Jobs.list, doc.Jobs.places
 	if found = append(found, f.check(doc.Jobs.broken)...); len(found) > 0 {

@@ -40,7 +40,8 @@ func TestIDsNeverGoBack(t *testing.T) {
 	})
 	var all []ID
 	steps := []int64{
-		1796000000000, 1796000000000, 1796000000001, 1795999999999, 0, -5, 1796000000001, 1796000000500,
+		1796000000000, 1796000000000, 1796000000001, 1795999999999, 0, -5, 1796000000001,
+		1796000000500,
 	}
 	for _, ms := range steps {
 		all = append(all, ids.Next(time.UnixMilli(ms)))
@@ -113,7 +114,8 @@ func TestParseIDRefusesWhatIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		"", "0192e4a75b3c7d1e8f000123456789ab", good[:35], good + "0", " " + good[1:], "{" + good[:34] + "}",
+		"", "0192e4a75b3c7d1e8f000123456789ab", good[:35], good + "0", " " + good[1:], "{" +
+			good[:34] + "}",
 		"0192e4a7-5b3c-4d1e-8f00-0123456789ab", // version 4
 		"0192e4a7-5b3c-7d1e-7f00-0123456789ab", // variant
 		"0192e4a7-5b3c-7d1e-cf00-0123456789ab", // variant
@@ -121,7 +123,8 @@ func TestParseIDRefusesWhatIsNone(t *testing.T) {
 		"0192e4a7_5b3c_7d1e_8f00_0123456789ab", "00000000-0000-0000-0000-000000000000",
 		"0192e4a7-5b3c-7d1e-8f00-0123456789a\x00", strings.Repeat("é", 18),
 	} {
-		if id, err := ParseID(text); err == nil || !id.IsNil() || strings.Contains(err.Error(), "5b3c-7d1e-7f") {
+		if id, err := ParseID(text); err == nil || !id.IsNil() || strings.Contains(err.Error(),
+			"5b3c-7d1e-7f") {
 			t.Errorf("%q: got %s, %v", text, id, err)
 		}
 	}

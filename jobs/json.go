@@ -40,8 +40,8 @@ type FieldHinter interface {
 //
 // Null is the same as left out, for members of structs and of maps. Raw is the exception: it takes
 // the exact bytes of any value, null included, from first to last character, as a copy; depth is
-// counted anew within it, so that a payload is good or bad whatever it travels in. Whole numbers may
-// be written as 1.0 or 1e3. Types with UnmarshalText, Time and Duration are read from strings.
+// counted anew within it, so that a payload is good or bad whatever it travels in. Whole numbers
+// may be written as 1.0 or 1e3. Types with UnmarshalText, Time and Duration are read from strings.
 //
 // A lone surrogate (\ud800) is no character: in strings that are decoded it is a fault, within Raw
 // it stays as it was written. U+0000 is a character as any other.
@@ -147,7 +147,8 @@ func (d *decoder) release() {
 		return
 	}
 	*d = decoder{
-		frames: d.frames[:0], docs: d.docs[:0], keys: d.keys[:0], table: d.table[:0], arena: d.arena[:0],
+		frames: d.frames[:0], docs: d.docs[:0],
+		keys: d.keys[:0], table: d.table[:0], arena: d.arena[:0],
 	}
 	decoders.Put(d)
 }
@@ -163,7 +164,8 @@ func (d *decoder) whole(read func() bool) ([]placed, *SyntaxError) {
 		return nil, d.syntax
 	}
 	if d.more > 0 {
-		d.faults = append(d.faults, placed{Fault{Message: fmt.Sprintf("and %d more faults", d.more)}, 0})
+		more := Fault{Message: fmt.Sprintf("and %d more faults", d.more)}
+		d.faults = append(d.faults, placed{more, 0})
 	}
 	return d.faults, nil
 }

@@ -48,7 +48,8 @@ func batchBody(n int) []byte {
 		if i > 0 {
 			s.WriteByte(',')
 		}
-		fmt.Fprintf(&s, `{"job":"mail-%d","labels":{"team":"data"},"idempotency_key":"k%d",%s`, i%7, i, enqueueBody()[1:])
+		fmt.Fprintf(&s, `{"job":"mail-%d","labels":{"team":"data"},"idempotency_key":"k%d",%s`,
+			i%7, i, enqueueBody()[1:])
 	}
 	s.WriteString(`]}`)
 	return []byte(s.String())
@@ -109,9 +110,14 @@ type runView struct {
 
 func BenchmarkAppendJSONRun(b *testing.B) {
 	v := &runView{
-		ID: IDOf(1<<50, -1<<63), OperationID: IDOf(1<<50, -1<<63), Job: "mail", Version: 3, State: Queued,
-		HeldBy: &HeldBy{Kind: "workers", Name: "webhook", Reason: "64 of 64 are busy"}, Trigger: TriggerAPI,
-		Payload: Raw(enqueueBody()), Queue: "default", Labels: map[string]string{"team": "data", "tier": "a"},
+		ID: IDOf(1<<50, -1<<63), OperationID: IDOf(1<<50, -1<<63), Job: "mail", Version: 3,
+		State:   Queued,
+		HeldBy:  &HeldBy{Kind: "workers", Name: "webhook", Reason: "64 of 64 are busy"},
+		Trigger: TriggerAPI,
+		Payload: Raw(enqueueBody()), Queue: "default", Labels: map[string]string{
+			"team": "data",
+			"tier": "a",
+		},
 		CreatedAt: 1796000000123, RunAt: 1796000000123,
 	}
 	b.ReportAllocs()

@@ -52,6 +52,8 @@ func collectFields(t reflect.Type, outer []int) []field {
 		case sf.Tag.Get("json") == "-":
 		case embedded:
 			list = append(list, collectFields(sf.Type, index)...)
+		case sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Pointer:
+			panic(fmt.Sprintf("jobs: %s embeds a pointer: want a struct", t))
 		case !sf.IsExported():
 		case strings.Contains(options, "string"):
 			panic(fmt.Sprintf("jobs: %s.%s: the tag option string has no meaning here", t, sf.Name))

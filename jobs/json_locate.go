@@ -66,7 +66,8 @@ func (d *decoder) find(key string, index int) bool {
 
 // isKey reports whether a key is the one that a location names, which may have been clipped.
 func isKey(key []byte, name string) bool {
-	if start, clipped := strings.CutSuffix(name, "…"); clipped && strings.HasPrefix(string(key), start) {
+	if start, clipped := strings.CutSuffix(name, "…"); clipped && strings.HasPrefix(string(key),
+		start) {
 		return true
 	}
 	return string(key) == name

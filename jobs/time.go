@@ -67,7 +67,8 @@ func (t Time) String() string {
 func ParseTime(s string) (Time, error) {
 	at, err := time.Parse(time.RFC3339, s)
 	if err != nil || !strictTime(s) {
-		return 0, fmt.Errorf("%q is not a time: want RFC 3339, such as 2026-11-29T02:00:00Z", clip(s, 40))
+		return 0, fmt.Errorf("%q is not a time: want RFC 3339, such as 2026-11-29T02:00:00Z",
+			clip(s, 40))
 	}
 	if y := at.UTC().Year(); y < 1971 || y > 9999 {
 		return 0, fmt.Errorf("%q is out of range: want a year from 1971 to 9999", clip(s, 40))

@@ -12,10 +12,14 @@ import (
 func TestParseDurationReadsUnitsFromLargeToSmall(t *testing.T) {
 	const day = 24 * time.Hour
 	tests := map[string]time.Duration{
-		"0": 0, "0s": 0, "250ms": 250 * time.Millisecond, "90s": 90 * time.Second, "1h30m": 90 * time.Minute,
-		"7d": 7 * day, "1d12h": 36 * time.Hour, "1d2h3m4s5ms": day + 2*time.Hour + 3*time.Minute + 4005*time.Millisecond,
-		"1.5h": 90 * time.Minute, "0.5d": 12 * time.Hour, "0.7d": 7 * day / 10, "1.1d": 11 * day / 10,
-		"1.5s": 1500 * time.Millisecond, "1µs": time.Microsecond, "1ns": 1, "0.1ms": 100 * time.Microsecond,
+		"0": 0, "0s": 0, "250ms": 250 * time.Millisecond, "90s": 90 * time.Second,
+		"1h30m": 90 * time.Minute,
+		"7d":    7 * day, "1d12h": 36 * time.Hour, "1d2h3m4s5ms": day + 2*time.Hour + 3*time.Minute +
+			4005*time.Millisecond,
+		"1.5h": 90 * time.Minute, "0.5d": 12 * time.Hour, "0.7d": 7 * day / 10,
+		"1.1d": 11 * day / 10,
+		"1.5s": 1500 * time.Millisecond, "1µs": time.Microsecond, "1ns": 1,
+		"0.1ms":         100 * time.Microsecond,
 		"0.0000000001s": 0, "3653d": 3653 * day, "1d1s": day + time.Second, "007s": 7 * time.Second,
 		"0.999999999999999999999999999d": day - 1, "87672h": 3653 * day,
 	}
@@ -28,19 +32,24 @@ func TestParseDurationReadsUnitsFromLargeToSmall(t *testing.T) {
 
 func TestParseDurationRefusesWhatIsNone(t *testing.T) {
 	for _, text := range []string{
-		"", " ", "5", "s", "d", "-1s", "+1s", "1s ", " 1s", "1 s", "1e3s", "0x1s", "1_0s", ".5s", "5.s", "1..5s", "infd", "nand",
-		"1s1h", "1m1m", "1d0", "1d-1h", "1h1d", "1w", "1y", "1D", "1S", "1us", "1sm", "1,5s", "٣s", "1s\x00",
+		"", " ", "5", "s", "d", "-1s", "+1s", "1s ", " 1s", "1 s", "1e3s", "0x1s", "1_0s", ".5s",
+		"5.s", "1..5s", "infd", "nand",
+		"1s1h", "1m1m", "1d0", "1d-1h", "1h1d", "1w", "1y", "1D", "1S", "1us", "1sm", "1,5s", "٣s",
+		"1s\x00",
 	} {
 		d, err := ParseDuration(text)
-		if err == nil || !strings.Contains(err.Error(), "is not a duration: want a duration such as") {
+		if err == nil || !strings.Contains(err.Error(),
+			"is not a duration: want a duration such as") {
 			t.Errorf("%q: got %v, %v", text, d, err)
 		}
 	}
 	for _, text := range []string{
-		"3653d1ns", "3654d", "999999999999999999999d", "9999999999h", "3653.5d", "1000d1000000h", strings.Repeat("9", 100) + "ms",
+		"3653d1ns", "3654d", "999999999999999999999d", "9999999999h", "3653.5d", "1000d1000000h",
+		strings.Repeat("9", 100) + "ms",
 	} {
 		d, err := ParseDuration(text)
-		if err == nil || !strings.Contains(err.Error(), "is too long: want at most 3653d") || len(err.Error()) > 90 {
+		if err == nil || !strings.Contains(err.Error(),
+			"is too long: want at most 3653d") || len(err.Error()) > 90 {
 			t.Errorf("%q: got %v, %v", text, d, err)
 		}
 	}
@@ -48,9 +57,12 @@ func TestParseDurationRefusesWhatIsNone(t *testing.T) {
 
 func TestDurationsAreWrittenInWholeUnits(t *testing.T) {
 	tests := map[time.Duration]string{
-		0: "0s", 250 * time.Millisecond: "250ms", 90 * time.Second: "1m30s", time.Hour: "1h", 24 * time.Hour: "1d",
-		36 * time.Hour: "1d12h", time.Hour + 5*time.Second: "1h5s", 24*time.Hour + time.Millisecond: "1d1ms",
-		1500 * time.Millisecond: "1.5s", 1500: "1.5µs", 1: "1ns", 168 * time.Hour: "7d", time.Minute: "1m",
+		0: "0s", 250 * time.Millisecond: "250ms", 90 * time.Second: "1m30s", time.Hour: "1h",
+		24 * time.Hour: "1d",
+		36 * time.Hour: "1d12h", time.Hour + 5*time.Second: "1h5s", 24*time.Hour +
+			time.Millisecond: "1d1ms",
+		1500 * time.Millisecond: "1.5s", 1500: "1.5µs", 1: "1ns", 168 * time.Hour: "7d",
+		time.Minute:       "1m",
 		-90 * time.Minute: "-1h30m", math.MinInt64: "-106751d23h47m16.854775808s",
 	}
 	for d, want := range tests {
@@ -77,7 +89,10 @@ func TestDurationsReadBackAsTheyWere(t *testing.T) {
 
 // What the standard library reads as well, it reads alike.
 func FuzzParseDuration(f *testing.F) {
-	for _, seed := range []string{"250ms", "1h30m", "7d", "0.5d", "1.5s", "9999999999999999999s", "1s1s", "", "1µs"} {
+	for _, seed := range []string{
+		"250ms", "1h30m", "7d", "0.5d", "1.5s", "9999999999999999999s",
+		"1s1s", "", "1µs",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -122,9 +137,12 @@ func TestParseTimeReadsRFC3339WithAnyOffset(t *testing.T) {
 
 func TestParseTimeRefusesWhatIsNone(t *testing.T) {
 	for _, text := range []string{
-		"", "now", "2026-11-29", "2026-11-29 02:00:00Z", "2026-11-29T02:00:00", "2026-11-29T2:00:00Z", "2026-11-29T02:00Z",
-		"2026-11-29T02:00:00,5Z", "2026-11-29T24:00:00Z", "2026-02-29T00:00:00Z", "2026-11-29T02:00:00+24:00",
-		"2026-11-29T02:00:60Z", "1764381600", "2026-11-29T02:00:00Z ", "1970-12-31T23:59:59Z", "0001-01-01T00:00:00Z",
+		"", "now", "2026-11-29", "2026-11-29 02:00:00Z", "2026-11-29T02:00:00",
+		"2026-11-29T2:00:00Z", "2026-11-29T02:00Z",
+		"2026-11-29T02:00:00,5Z", "2026-11-29T24:00:00Z", "2026-02-29T00:00:00Z",
+		"2026-11-29T02:00:00+24:00",
+		"2026-11-29T02:00:60Z", "1764381600", "2026-11-29T02:00:00Z ", "1970-12-31T23:59:59Z",
+		"0001-01-01T00:00:00Z",
 		"9999-12-31T23:59:59-01:00", "10000-01-01T00:00:00Z", strings.Repeat("9", 1000),
 	} {
 		at, err := ParseTime(text)
@@ -143,7 +161,8 @@ func TestTimesReadBackAsTheyWere(t *testing.T) {
 		if got := TimeOf(at.Std()); got != at {
 			t.Fatalf("%s: got %d, want %d", at, got, at)
 		}
-		if got, want := string(appendTime(nil, at)), `"`+at.Std().Format(timeLayout)+`"`; got != want {
+		if got, want := string(appendTime(nil, at)),
+			`"`+at.Std().Format(timeLayout)+`"`; got != want {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	})
@@ -180,7 +199,14 @@ func TestClipCutsOnCharacterBorders(t *testing.T) {
 		s    string
 		n    int
 		want string
-	}{{"abc", 3, "abc"}, {"abcd", 3, "abc…"}, {"aéb", 2, "a…"}, {"aé", 3, "aé"}, {"😀😀", 3, "…"}, {"", 0, ""}}
+	}{
+		{"abc", 3, "abc"},
+		{"abcd", 3, "abc…"},
+		{"aéb", 2, "a…"},
+		{"aé", 3, "aé"},
+		{"😀😀", 3, "…"},
+		{"", 0, ""},
+	}
 	for _, tt := range tests {
 		if got := clip(tt.s, tt.n); got != tt.want {
 			t.Errorf("%q to %d: got %q, want %q", tt.s, tt.n, got, tt.want)
