@@ -19,7 +19,8 @@ func (f *File) readYAML(data []byte) error {
 	source := yaml.NewDecoder(bytes.NewReader(data))
 	err := source.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return f.invalid([]FileFault{f.whole("holds nothing to apply: the file is empty")})
+		f.fault(0, 0, "", "holds nothing to apply: the file is empty")
+		return f.invalid()
 	}
 	more := err
 	if err == nil {
@@ -27,8 +28,8 @@ func (f *File) readYAML(data []byte) error {
 	}
 	switch {
 	case more == nil:
-		msg := "want one document: a second one begins here"
-		return f.invalid([]FileFault{{f.Name, second.Line, second.Column, Fault{Message: msg}}})
+		f.fault(second.Line, second.Column, "", "want one document: a second one begins here")
+		return f.invalid()
 	case !errors.Is(more, io.EOF):
 		parts := yamlLine.FindStringSubmatch(more.Error())
 		line, _ := strconv.Atoi(parts[1])
@@ -38,8 +39,8 @@ func (f *File) readYAML(data []byte) error {
 		return e
 	}
 	w := yamlWriter{file: f}
-	if w.value(&doc, 0); len(w.faults) > 0 {
-		return f.invalid(w.faults)
+	if w.value(&doc, 0); len(f.found) > 0 {
+		return f.invalid()
 	}
 	f.text, f.marks = w.out, w.marks
 	return nil
@@ -47,10 +48,9 @@ func (f *File) readYAML(data []byte) error {
 
 // yamlWriter writes YAML nodes as JSON. Its methods return false where it has to stop.
 type yamlWriter struct {
-	file   *File
-	out    []byte
-	marks  []mark
-	faults []FileFault
+	file  *File
+	out   []byte
+	marks []mark
 
 	aliases int // that are being written out
 	written int // bytes and nodes on account of aliases
@@ -63,8 +63,7 @@ const nodeCost = 16
 const maxYAMLDepth = 4 * MaxDepth
 
 func (w *yamlWriter) fault(n *yaml.Node, format string, args ...any) {
-	msg := Fault{Message: fmt.Sprintf(format, args...)}
-	w.faults = append(w.faults, FileFault{w.file.Name, n.Line, n.Column, msg})
+	w.file.fault(n.Line, n.Column, "", fmt.Sprintf(format, args...))
 }
 
 func (w *yamlWriter) mark(n *yaml.Node) {

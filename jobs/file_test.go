@@ -310,7 +310,7 @@ func TestPositionFindsLocationsOrWhatIsAroundThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	json := &File{Name: "q.json", text: []byte(text)}
+	json := &File{Name: "q.json", text: []byte(text), lines: newPositions([]byte(text))}
 	tests := []struct {
 		file     *File
 		location string
@@ -382,4 +382,57 @@ func FuzzParseFileNeverPanics(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestFileFaultsAreListedUpToABound(t *testing.T) {
+	const n = maxFileFaults + 5
+	for name, text := range map[string]string{
+		"numbers": "jobs: [" + strings.Repeat("007,", n) + "]",
+		"types":   `{"jobs":[` + strings.Repeat("5,", n-1) + "5]}",
+		"checks":  `{"jobs":[` + strings.Repeat(`{"script":"x"},`, n-1) + `{"script":"x"}]}`,
+	} {
+		_, err := ParseFile("f", []byte(text))
+		var e *FileError
+		if !errors.As(err, &e) || len(e.Faults) != maxFileFaults+1 {
+			t.Fatalf("%s: got %.100v", name, err)
+		}
+		if got := e.Faults[maxFileFaults].String(); got != "f: and 5 more faults" {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
+func TestAFileHoldsABoundedNumberOfJobs(t *testing.T) {
+	want := fmt.Sprintf("f:%d:1: jobs[%d]: want at most %d jobs in a file", maxJobs+1, maxJobs, maxJobs)
+	named := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "{\"name\":\"j%d\",\"script\":\"x\"},\n", i)
+		}
+		return `{"jobs":[` + strings.TrimSuffix(b.String(), ",\n") + "]}"
+	}
+	if f, err := ParseFile("f", []byte(named(maxJobs))); err != nil || len(f.Jobs) != maxJobs {
+		t.Fatalf("got %.200v", err)
+	}
+	if _, err := ParseFile("f", []byte(named(maxJobs+3))); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestPositionsHoldOverLongLines(t *testing.T) {
+	line := strings.Repeat("aé😀", positionStep)
+	text := line + "\n" + line
+	p := newPositions([]byte(text))
+	// Each three characters have seven bytes, so steps end within characters.
+	for _, n := range []int{0, 1, 2, positionStep / 7, positionStep/7 + 1, positionStep - 1, 3} {
+		if line, column := p.at(7 * n); line != 1 || column != 3*n+1 {
+			t.Errorf("%d: got %d:%d, want 1:%d", 7*n, line, column, 3*n+1)
+		}
+		if line, column := p.at(len(line) + 1 + 7*n + 1); line != 2 || column != 3*n+2 {
+			t.Errorf("%d in line 2: got %d:%d, want 2:%d", 7*n+1, line, column, 3*n+2)
+		}
+	}
+	if line, column := p.at(len(text) + 9); line != 2 || column != 3*positionStep+1 {
+		t.Errorf("past the end: got %d:%d", line, column)
+	}
 }

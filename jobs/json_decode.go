@@ -64,7 +64,7 @@ func makeDecoder(t reflect.Type) decodeFunc {
 		return pointerDecoder(t.Elem())
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 {
-			return listDecoder(t.Elem())
+			return listDecoder(t.Elem(), 0)
 		}
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String {

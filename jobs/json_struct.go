@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"reflect"
+	"strconv"
 	"sync"
 	"unicode/utf8"
 )
@@ -14,7 +15,8 @@ func pointerDecoder(elem reflect.Type) decodeFunc {
 	}
 }
 
-func listDecoder(elem reflect.Type) decodeFunc {
+// listDecoder reads a list of at most so many items; 0: of any number.
+func listDecoder(elem reflect.Type, most int) decodeFunc {
 	read := sync.OnceValue(func() decodeFunc { return decoderOf(elem) })
 	return func(d *decoder, v reflect.Value) bool {
 		if d.peek() != '[' {
@@ -28,12 +30,29 @@ func listDecoder(elem reflect.Type) decodeFunc {
 			if s := d.item(); s != stepValue {
 				return s == stepEnd
 			}
+			if most > 0 && n >= most {
+				return d.tooMany(most)
+			}
 			v.Grow(1)
 			v.SetLen(n + 1)
 			d.space()
 			if !read()(d, v.Index(n)) {
 				return false
 			}
+		}
+	}
+}
+
+// tooMany notes that the open list has too many items, and skips those that are left.
+func (d *decoder) tooMany(most int) bool {
+	d.space()
+	d.fault(d.pos, "want at most "+strconv.Itoa(most)+" of them")
+	for {
+		if !d.skip() {
+			return false
+		}
+		if s := d.item(); s != stepValue {
+			return s == stepEnd
 		}
 	}
 }
@@ -86,7 +105,12 @@ func structDecoder(t reflect.Type) decodeFunc {
 	fields := sync.OnceValue(func() structFields {
 		m := structFields{}
 		for _, f := range fieldsOf(t) {
-			m[f.name] = &structField{f, decoderOf(f.typ)}
+			m[f.name] = &structField{f, nil}
+			if f.max > 0 && f.typ.Kind() == reflect.Slice {
+				m[f.name].read = listDecoder(f.typ.Elem(), f.max)
+			} else {
+				m[f.name].read = decoderOf(f.typ)
+			}
 		}
 		return m
 	})

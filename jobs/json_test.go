@@ -362,6 +362,22 @@ func TestFaultsAreListedUpToABound(t *testing.T) {
 	}
 }
 
+func TestListsAreReadUpToTheirBound(t *testing.T) {
+	var got struct {
+		Runs []inner  `json:"runs" max:"2"`
+		Tags []string `json:"tags"`
+	}
+	if err := DecodeJSON([]byte(`{"runs":[{},{"if":"a"}],"tags":["a","b","c"]}`), &got); err != nil {
+		t.Fatal(err)
+	}
+	err := DecodeJSON([]byte(`{"runs":[{},{},{"zzz":1},5],"tags":[1]}`), &got)
+	want := "runs[2]: want at most 2 of them; " +
+		"tags[0]: want a string, got a number: put it in double quotes"
+	if err == nil || err.Error() != want || len(got.Runs) != 2 {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestMessagesDoNotQuoteValues(t *testing.T) {
 	secret := "hunter2-hunter2-hunter2-hunter2-hunter2-hunter2"
 	for _, text := range []string{
