@@ -87,11 +87,11 @@ func TestDurationsReadBackAsTheyWere(t *testing.T) {
 	})
 }
 
-// What the standard library reads as well, it reads alike.
+// What the standard library reads as well, it reads all but alike.
 func FuzzParseDuration(f *testing.F) {
 	for _, seed := range []string{
 		"250ms", "1h30m", "7d", "0.5d", "1.5s", "9999999999999999999s",
-		"1s1s", "", "1µs",
+		"1s1s", "", "1µs", "9.9999999999999999s",
 	} {
 		f.Add(seed)
 	}
@@ -103,7 +103,9 @@ func FuzzParseDuration(f *testing.F) {
 		if d < 0 || d > Duration(MaxDuration) {
 			t.Fatalf("%q: got %d", text, d)
 		}
-		if std, err := time.ParseDuration(text); err == nil && std != d.Std() {
+		// The standard library reckons fractions in floats: each may be off by a nanosecond.
+		std, err := time.ParseDuration(text)
+		if off := std - d.Std(); err == nil && (off > 5 || off < -5) {
 			t.Fatalf("%q: got %d, want %d", text, d, std)
 		}
 		if again, err := ParseDuration(d.String()); err != nil || again != d {
