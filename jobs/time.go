@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -109,6 +110,8 @@ const MaxDuration = 3653 * 24 * time.Hour
 
 const durationForm = `a duration such as "250ms", "90s", "1h30m" or "7d"`
 
+var errBadDuration = errors.New("want " + durationForm)
+
 // unit of durations.
 type unit struct {
 	name string
@@ -134,7 +137,7 @@ func ParseDuration(s string) (Duration, error) {
 		return 0, nil
 	}
 	bad := func() (Duration, error) {
-		return 0, fmt.Errorf("%q is not a duration: want %s", clip(s, 40), durationForm)
+		return 0, fmt.Errorf("%q is not a duration: %w", clip(s, 40), errBadDuration)
 	}
 	if s == "" {
 		return bad()
