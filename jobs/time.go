@@ -110,7 +110,6 @@ const MaxDuration = 3653 * 24 * time.Hour
 
 const durationForm = `a duration such as "250ms", "90s", "1h30m" or "7d"`
 
-var errBadDuration = errors.New("want " + durationForm)
 
 // unit of durations.
 type unit struct {
@@ -137,7 +136,7 @@ func ParseDuration(s string) (Duration, error) {
 		return 0, nil
 	}
 	bad := func() (Duration, error) {
-		return 0, fmt.Errorf("%q is not a duration: %w", clip(s, 40), errBadDuration)
+		return 0, fmt.Errorf("%q is not a duration: %w", clip(s, 40), errors.New("want "+durationForm))
 	}
 	if s == "" {
 		return bad()
