@@ -20,7 +20,7 @@ func TestParseJobReadsADocument(t *testing.T) {
 	"webhook": {"url": "https://example.com:8443/h?a=b%20c", "method": "PUT",
 		"headers": {"X-Key": "a b\tc", "x_y": "é"}, "nightshift_headers": false},
 	"script": null, "payload": {"b" : 1.10}, "timeout": "24h", "queue": "etl", "priority": -100,
-	"retry": {"max_attempts": 3, "backoff": {"kind": "fixed", "base": "1s"}, "rules": [{"if": "x",
+	"retry": {"max_attempts": 3, "backoff": {"kind": "fixed", "base": "1s"}, "rules": [{"if": "attempt > 1",
 		"then": "fail"}]},
 	"retain": {"succeeded": "0s", "cancelled": null, "failed": "90d"}
 	}`
@@ -40,7 +40,7 @@ func TestParseJobReadsADocument(t *testing.T) {
 		Priority: -100,
 		Retry: Retry{
 			MaxAttempts: new(3), Backoff: &Backoff{Kind: "fixed", Base: new(Duration(1e9))},
-			Rules: []Rule{{If: "x", Then: "fail"}},
+			Rules: []Rule{{If: "attempt > 1", Then: "fail"}},
 		},
 		Retain: Retain{Succeeded: new(Duration(0)), Failed: new(Duration(90 * 24 * 3600e9))},
 	}
@@ -180,7 +180,7 @@ func TestParseJobSaysWhereUnknownFieldsBelong(t *testing.T) {
 	tests := map[string]string{
 		`"retry":{"timeout":"1s"}`: "retry.timeout: unknown field: it belongs at " +
 			"the top level of the job",
-		`"retry":{"rules":[{"priority":1}]}`: "retry.rules[0].priority: unknown field: it " +
+		`"retry":{"rules":[{"if":"true","then":"fail","priority":1}]}`: "retry.rules[0].priority: unknown field: it " +
 			"belongs at the top level of the job",
 		`"url":"x"`: "url: unknown field: it belongs below webhook",
 		`"max_attempts":1`: "max_attempts: unknown field: it belongs below " +
