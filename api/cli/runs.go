@@ -222,14 +222,13 @@ func decisionText(d *jobs.Decision) string {
 	if what == "" {
 		what = d.Action
 	}
-	reason := d.By
 	switch {
 	case d.Action == "succeed":
 		return what
-	case d.Reason != "" && d.Reason != d.By:
-		reason += ": " + d.Reason
+	case d.Reason == "":
+		return what + ": " + d.By
 	}
-	return what + " (" + reason + ")"
+	return what + ": " + d.Reason // a sentence that names who decided
 }
 
 func by(token *string) string {

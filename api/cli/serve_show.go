@@ -151,16 +151,5 @@ func attemptText(a *jobs.Attempt) string {
 	if d == nil {
 		return text
 	}
-	if d.Action == "retry" || d.Action == "rerun" {
-		wait := time.Duration(0)
-		if d.NextAttemptAt > a.FinishedAt {
-			wait = d.NextAttemptAt.Sub(a.FinishedAt)
-		}
-		text += fmt.Sprintf(" → again in %s", roundly(wait))
-		if d.Reason != "" {
-			text += fmt.Sprintf(" (%s: %s)", d.By, d.Reason)
-		}
-		return text
-	}
 	return text + " → " + decisionText(d)
 }
