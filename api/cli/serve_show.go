@@ -5,7 +5,6 @@ import (
 	"fmt"
 	goruntime "runtime"
 	"strings"
-	"time"
 
 	"nightshift/jobs"
 	"nightshift/runtime"
