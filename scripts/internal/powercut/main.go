@@ -55,7 +55,7 @@ func main() {
 }
 
 func (p *plan) execute(ctx context.Context) (ok bool, err error) {
-	dir, err := os.MkdirTemp("", "nightshift-powercut-")
+	dir, err := os.MkdirTemp("", "powercut-")
 	if err != nil {
 		return false, err
 	}

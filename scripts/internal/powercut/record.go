@@ -97,7 +97,7 @@ func (p *plan) load(ctx context.Context, api rig.API) (map[string]bool, error) {
 	return told, first
 }
 
-// request sends the nth request: one in five is a batch, one in five has a large payload.
+// request sends the nth request: one in five is a batch, the payload of one in five is large.
 func (p *plan) request(ctx context.Context, api rig.API, n int) ([]rig.Run, error) {
 	random := rand.New(rand.NewPCG(p.seed, uint64(n)))
 	size := 100
@@ -106,7 +106,7 @@ func (p *plan) request(ctx context.Context, api rig.API, n int) ([]rig.Run, erro
 	}
 	payload := map[string]string{"text": strings.Repeat("p", size)}
 	key := fmt.Sprintf("request-%d", n)
-	if random.IntN(5) > 0 {
+	if n%5 > 0 {
 		run, _, err := api.Enqueue(ctx, "hook", key, payload)
 		if err != nil {
 			return nil, err
