@@ -102,7 +102,7 @@ func (p *plan) request(ctx context.Context, api rig.API, n int) ([]rig.Run, erro
 	random := rand.New(rand.NewPCG(p.seed, uint64(n)))
 	size := 100
 	if random.IntN(5) == 0 {
-		size = random.IntN(40 << 10)
+		size = 1 + random.IntN(p.payload)
 	}
 	payload := map[string]string{"text": strings.Repeat("p", size)}
 	key := fmt.Sprintf("request-%d", n)
