@@ -27,8 +27,8 @@ type receiver struct {
 	round    atomic.Pointer[round]
 	serving  sync.WaitGroup
 
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{} // nil: closed
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // nil: closed
 }
 
 func listenReceiver(ctx context.Context) (*receiver, error) {
@@ -131,10 +131,10 @@ func (r *receiver) begin(n int) *round {
 type round struct {
 	runs    []arrival
 	started time.Time
-	arrived atomic.Int64 // distinct runs
-	doubled atomic.Int64 // further deliveries of a run
-	foreign atomic.Int64 // bodies that are no payload of this round
-	last    atomic.Int64 // when the newest run arrived, after started
+	arrived atomic.Int64  // distinct runs
+	doubled atomic.Int64  // further deliveries of a run
+	foreign atomic.Int64  // bodies that are no payload of this round
+	last    atomic.Int64  // when the newest run arrived, after started
 	full    chan struct{} // closed when all have arrived
 }
 

@@ -22,7 +22,7 @@ import (
 
 // River's settings: the fastest that were found for this work, with the durability of ours.
 const (
-	riverWorkers  = 200
+	riverWorkers  = 500
 	riverCooldown = river.FetchCooldownMin // the least it takes
 	riverPoll     = 20 * time.Millisecond
 	riverVersion  = "v0.51.2"
