@@ -30,6 +30,7 @@ type childArgs struct {
 
 // childTasks run in a process of their own, so that their CPU and memory are theirs alone.
 var childTasks = map[string]func(context.Context, childArgs) (values, error){
+	"child-noop":           noopDrain,
 	"child-river-insert":   riverInsert,
 	"child-river-bulk":     riverBulk,
 	"child-river-drain":    riverDrain,

@@ -79,7 +79,7 @@ func probes(opts options) []probe {
 	at := scaleOf(opts)
 	all := []probe{
 		enqueueProbe(at, 1, target{}), enqueueProbe(at, 32, atLeast(3)), batchProbe(at),
-		drainProbe(at), backlogProbe(at), latencyProbe(at), loopProbe(at),
+		drainProbe(at), backlogProbe(at), noopProbe(at), latencyProbe(at), loopProbe(at),
 	}
 	if !opts.short {
 		all = append(all, claimProbe(), millionProbe(at))
@@ -176,6 +176,25 @@ func backlogProbe(at scale) probe {
 				key: "db_mib", peer: "db_mib", label: "file per 100,000 finished runs", unit: "MiB",
 				target: within(130),
 			},
+		},
+	}
+}
+
+func noopProbe(at scale) probe {
+	n := grouped(float64(at.noop))
+	return probe{
+		name:  "noop",
+		about: "drain of " + n + " runs that do nothing, in process",
+		vs:    "river",
+		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) {
+			return l.noop(at.noop), l.riverTask("child-river-drain", childArgs{N: at.noop}, 0)
+		},
+		rows: []row{
+			{
+				key: "per_s", peer: "per_s", label: "drain of " + n + " no-op runs in process",
+				unit: "runs/s", target: atLeast(8),
+			},
+			{key: "cpu_us", peer: "cpu_us", label: "  CPU per run", unit: "µs"},
 		},
 	}
 }

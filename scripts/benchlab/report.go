@@ -58,7 +58,7 @@ func newReport(opts options, l *lab) *report {
 	r := &report{Date: time.Now().UTC().Truncate(time.Second), Commit: commit(), Short: opts.short}
 	r.Machine = readMachine(l.dir)
 	if opts.peer == "river" {
-		r.Peer = fmt.Sprintf("river %s: %s, MaxWorkers %d", riverVersion, riverSettings, opts.workers)
+		r.Peer = fmt.Sprintf("river %s: %s, MaxWorkers %d", riverVersion(), riverSettings, opts.workers)
 	}
 	return r
 }

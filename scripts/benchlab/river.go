@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -25,9 +26,8 @@ const (
 	riverWorkers  = 500
 	riverCooldown = river.FetchCooldownMin // the least it takes
 	riverPoll     = 20 * time.Millisecond
-	riverVersion  = "v0.51.2"
-	riverSettings = "riversqlite over modernc, WAL, synchronous=FULL, one connection, FetchCooldown 1ms, " +
-		"FetchPollInterval 20ms, InsertManyFast, batch completer"
+	riverSettings = "riversqlite over modernc, WAL, synchronous=FULL, one connection, " +
+		"FetchCooldown 1ms, FetchPollInterval 20ms, InsertManyFast, batch completer"
 )
 
 // riverArgs is a payload as River takes it: the same 300 bytes of JSON.
@@ -185,4 +185,17 @@ func riverLoad(ctx context.Context, client *river.Client[*sql.Tx], first, n int)
 func riverCount(ctx context.Context, db *sql.DB, state string) (n int, err error) {
 	err = db.QueryRowContext(ctx, "SELECT count(*) FROM river_job WHERE state = ?", state).Scan(&n)
 	return n, err
+}
+
+// riverVersion is the version that this program was built with.
+func riverVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	if info != nil {
+		for _, dep := range info.Deps {
+			if dep.Path == "github.com/riverqueue/river" {
+				return dep.Version
+			}
+		}
+	}
+	return "of unknown version"
 }
