@@ -115,7 +115,9 @@ func (s *server) load(ctx context.Context, job string, n int) error {
 }
 
 // pages walks the runs of a job in a state; more decides after each page whether to go on.
-func (s *server) pages(ctx context.Context, job, state string, limit int, more func(items int) bool) error {
+func (s *server) pages(
+	ctx context.Context, job, state string, limit int, more func(items int) bool,
+) error {
 	query := url.Values{"job": {job}, "state": {state}, "limit": {fmt.Sprint(limit)}}
 	for {
 		var page struct {

@@ -72,15 +72,15 @@ func readOptions(args []string) (options, error) {
 	var opts options
 	var only string
 	flags := flag.NewFlagSet("scripts/bench", flag.ContinueOnError)
-	flags.BoolVar(&opts.short, "short", false, "a smoke test in under a minute: small numbers, one repetition")
+	flags.BoolVar(&opts.short, "short", false, "a smoke test in under a minute")
 	flags.StringVar(&opts.peer, "peer", "", "also measure this peer on the same work: river")
-	flags.StringVar(&opts.json, "json", "", "write the figures as JSON to this `file`, - for standard output")
+	flags.StringVar(&opts.json, "json", "", "write JSON to this `file`, - for standard output")
 	flags.StringVar(&only, "only", "", "measure only these `names`, separated by commas; see --list")
 	flags.BoolVar(&opts.list, "list", false, "list what can be measured and exit")
-	flags.IntVar(&opts.reps, "reps", 0, "repetitions, interleaved with the peer's (default 3, with --short 1)")
+	flags.IntVar(&opts.reps, "reps", 0, "repetitions, in turn with the peer (default 3, short 1)")
 	flags.StringVar(&opts.dir, "dir", "tmp", "the `folder` for databases: on a disk, not in memory")
 	flags.StringVar(&opts.binary, "binary", "", "measure this `file` instead of building it")
-	flags.DurationVar(&opts.timeout, "timeout", 0, "give up after this long (default 90m, with --short 5m)")
+	flags.DurationVar(&opts.timeout, "timeout", 0, "give up after this long (default 90m, short 5m)")
 	flags.IntVar(&opts.workers, "river-workers", riverWorkers, "River's MaxWorkers for drains")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -156,7 +156,11 @@ func measure(ctx context.Context, opts options) (err error) {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	if err := report.print(os.Stdout); err != nil {
+	table := os.Stdout
+	if opts.json == "-" {
+		table = os.Stderr
+	}
+	if err := report.print(table); err != nil {
 		return err
 	}
 	return report.write(opts.json)

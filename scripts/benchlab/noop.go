@@ -68,7 +68,8 @@ func noopDrain(ctx context.Context, a childArgs) (got values, err error) {
 }
 
 func noopLoad(ctx context.Context, r *runtime.Runtime, n int) error {
-	job, err := jobs.ParseJob([]byte(`{"name":"` + benchJob + `","webhook":{"url":"http://127.0.0.1:9/"}}`))
+	document := `{"name":"` + benchJob + `","webhook":{"url":"http://127.0.0.1:9/"}}`
+	job, err := jobs.ParseJob([]byte(document))
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,9 @@ func noopLoad(ctx context.Context, r *runtime.Runtime, n int) error {
 
 // noopSettle waits until no run is under way.
 func noopSettle(ctx context.Context, r *runtime.Runtime) error {
-	open := store.RunFilter{States: []jobs.State{jobs.Scheduled, jobs.Queued, jobs.Running, jobs.Retrying}}
+	open := store.RunFilter{
+		States: []jobs.State{jobs.Scheduled, jobs.Queued, jobs.Running, jobs.Retrying},
+	}
 	deadline := time.Now().Add(stallAfter)
 	for {
 		runs, next, err := r.Runs(ctx, open, store.Page{Limit: 1})
@@ -133,7 +136,7 @@ func noopExpect(ctx context.Context, r *runtime.Runtime, n int) error {
 }
 
 // noop is the probe of noopDrain.
-func (l *lab) noop(n int) func(context.Context) (values, error) {
+func (l *lab) noop(n int) measurement {
 	return func(ctx context.Context) (values, error) {
 		dir, done, err := l.folder()
 		if err != nil {

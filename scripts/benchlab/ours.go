@@ -13,7 +13,7 @@ import (
 const benchJob = "bench"
 
 // enqueue measures one-by-one enqueueing from so many clients, each on its connection.
-func (l *lab) enqueue(clients int, length time.Duration) func(context.Context) (values, error) {
+func (l *lab) enqueue(clients int, length time.Duration) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
 			if err := s.prepare(ctx, l, benchJob); err != nil {
@@ -44,7 +44,9 @@ func (s *server) enqueueFor(
 	}
 	defer closeAll()
 	body, path := runBody(0, 0), runsPath(job)
-	took, elapsed, err := hammer(clients, length, func(c int) error { return wires[c].post(path, body) })
+	took, elapsed, err := hammer(clients, length, func(c int) error {
+		return wires[c].post(path, body)
+	})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -52,7 +54,7 @@ func (s *server) enqueueFor(
 }
 
 // batches measures batches of 1,000 from one client.
-func (l *lab) batches(length time.Duration) func(context.Context) (values, error) {
+func (l *lab) batches(length time.Duration) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
 			if err := s.prepare(ctx, l, benchJob); err != nil {
@@ -78,7 +80,7 @@ func (l *lab) batches(length time.Duration) func(context.Context) (values, error
 
 // drain measures how fast n queued webhook runs end: from resuming the job until the API
 // shows none under way. per_s_received is the receiver's count, which needs no last commit.
-func (l *lab) drain(n int) func(context.Context) (values, error) {
+func (l *lab) drain(n int) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		mib, err := l.with(ctx, func(s *server) error {
 			if err := s.prepare(ctx, l, benchJob); err != nil {
@@ -137,8 +139,9 @@ func (s *server) drainAll(ctx context.Context, l *lab, n int) (values, error) {
 	return got, round.check()
 }
 
-// latency measures the time from sending a run to its webhook's arrival, at n runs, one per interval.
-func (l *lab) latency(n int, every time.Duration) func(context.Context) (values, error) {
+// latency measures the time from sending a run to its webhook's arrival, for n runs, one per
+// interval.
+func (l *lab) latency(n int, every time.Duration) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
 			if err := s.register(ctx, benchJob, l.receiver.url()); err != nil {
@@ -182,7 +185,7 @@ func waitsOf(r *round) values {
 
 // loop measures the whole loop: n runs go in over HTTP from 128 clients as fast as they are
 // taken, while the server works them; from the first request until all have ended.
-func (l *lab) loop(n int) func(context.Context) (values, error) {
+func (l *lab) loop(n int) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
 			if err := s.register(ctx, benchJob, l.receiver.url()); err != nil {
@@ -209,7 +212,9 @@ func (s *server) loopAll(ctx context.Context, l *lab, n int) (values, error) {
 		return nil, err
 	}
 	started := time.Now()
-	err = share(loopClients, n, func(c, i int) error { return wires[c].post(runsPath(benchJob), runBody(i, 0)) })
+	err = share(loopClients, n, func(c, i int) error {
+		return wires[c].post(runsPath(benchJob), runBody(i, 0))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -190,9 +190,10 @@ func (r *round) wait(ctx context.Context, n int) error {
 
 // check fails unless each expected run arrived exactly once and nothing else did.
 func (r *round) check() error {
-	if a, d, f := r.arrived.Load(), r.doubled.Load(), r.foreign.Load(); a != int64(len(r.runs)) || d+f > 0 {
+	arrived, doubled, foreign := r.arrived.Load(), r.doubled.Load(), r.foreign.Load()
+	if arrived != int64(len(r.runs)) || doubled+foreign > 0 {
 		return fmt.Errorf("webhook deliveries are wrong: %d of %d runs arrived, %d came twice, "+
-			"%d unknown bodies", a, len(r.runs), d, f)
+			"%d unknown bodies", arrived, len(r.runs), doubled, foreign)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -161,16 +162,18 @@ func (r *report) write(path string) error {
 	if path == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if err := out.Encode(r); err != nil {
 		return err
 	}
-	text = append(text, '\n')
 	if path == "-" {
-		_, err = os.Stdout.Write(text)
+		_, err := text.WriteTo(os.Stdout)
 		return err
 	}
-	return os.WriteFile(path, text, 0o644)
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
 // print writes the table.
@@ -267,7 +270,7 @@ func median(all []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// quantile gives the q-th of the durations by nearest rank, in milliseconds; 0 where there are none.
+// quantile gives the q-th of the durations by nearest rank, in milliseconds; 0 for none.
 func quantile(all []time.Duration, q float64) float64 {
 	if len(all) == 0 {
 		return 0

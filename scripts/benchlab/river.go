@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +40,7 @@ type riverArgs struct {
 
 func (riverArgs) Kind() string { return "bench" }
 
-var riverPad = string(payload(0, 0)[len(`{"n":"00000000","at":"0000000000000000000","pad":"`) : payloadSize-2])
+var riverPad = strings.Split(string(payload(0, 0)), `"`)[11]
 
 func riverJob(n int, sentAt int64) riverArgs {
 	return riverArgs{N: fmt.Sprintf("%08d", n), At: fmt.Sprintf("%019d", sentAt), Pad: riverPad}

@@ -48,7 +48,7 @@ func riverInsertFor(
 func riverExpect(ctx context.Context, db *sql.DB, state string, want int) error {
 	got, err := riverCount(ctx, db, state)
 	if err == nil && got != want {
-		err = fmt.Errorf("River has %d jobs %s: want %d", got, state, want)
+		err = fmt.Errorf("of River's jobs %d are %s: want %d", got, state, want)
 	}
 	return err
 }
@@ -211,13 +211,15 @@ func riverMillion(ctx context.Context, a childArgs) (values, error) {
 
 // hammer calls f from so many goroutines until length has passed; f is told which. It gives how
 // long each call took and the time until the last one ended; the first error ends all.
-func hammer(callers int, length time.Duration, f func(caller int) error) ([]time.Duration, time.Duration, error) {
+func hammer(
+	callers int, length time.Duration, f func(caller int) error,
+) (all []time.Duration, elapsed time.Duration, err error) {
 	took := make([][]time.Duration, callers)
 	errs := make([]error, callers)
 	started := time.Now()
-	var all sync.WaitGroup
+	var calling sync.WaitGroup
 	for c := range callers {
-		all.Go(func() {
+		calling.Go(func() {
 			for last := time.Now(); time.Since(started) < length; {
 				if errs[c] = f(c); errs[c] != nil {
 					return
@@ -228,13 +230,12 @@ func hammer(callers int, length time.Duration, f func(caller int) error) ([]time
 			}
 		})
 	}
-	all.Wait()
-	elapsed := time.Since(started)
-	var flat []time.Duration
+	calling.Wait()
+	elapsed = time.Since(started)
 	for _, t := range took {
-		flat = append(flat, t...)
+		all = append(all, t...)
 	}
-	return flat, elapsed, errors.Join(errs...)
+	return all, elapsed, errors.Join(errs...)
 }
 
 // paced calls f(0) to f(n-1), one each interval.
