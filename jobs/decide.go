@@ -145,7 +145,7 @@ func lost(e *Ending) Transition {
 		return interrupted(e, counts, f, lostWaits[max(counts.Deaths, 1)-1], why)
 	}
 	f.Kind, f.Type = FailCrashLoop, string(FailCrashLoop)
-	f.Message = fmt.Sprintf("the server died %d times in a row while this run was running", counts.Deaths)
+	f.Message = fmt.Sprintf("the server died %d times in a row while this run ran", counts.Deaths)
 	return ended(Transition{Outcome: OutcomeInterrupted, Counts: counts, Error: f},
 		ByInterrupted, because(e.Report.Notes, f.Message+": it may be what kills it"))
 }
@@ -199,8 +199,12 @@ func failed(e *Ending, f *Failure) Transition {
 	v := judge(e, f)
 	t := Transition{Outcome: OutcomeFailed, Counts: e.Counts, Error: f}
 	t.Counts.Deaths = 0
-	n, most, whose := charge(&t.Counts, v.rule, e.Plan.MaxAttempts(e.MaxAttempts))
-	tally := fmt.Sprintf("%s %d of %d", whose, n, most)
+	limit := e.Plan.MaxAttempts(e.MaxAttempts)
+	n, most := charge(&t.Counts, v.rule, limit)
+	tally := fmt.Sprintf("attempt %d of %d failed", n, most)
+	if v.ownBudget() {
+		tally = fmt.Sprintf("failure %d of %d under this rule", n, most)
+	}
 	say := func(parts ...string) string {
 		notes := slices.Concat(v.notes, e.Report.Notes)
 		return because(notes, append([]string{v.why}, parts...)...)
@@ -208,42 +212,42 @@ func failed(e *Ending, f *Failure) Transition {
 	switch {
 	case !v.retry:
 		return ended(t, v.by, say())
-	case e.Plan.MaxAttempts(e.MaxAttempts) == 1:
+	case limit == 1:
 		return ended(t, ByMaxAttempts, say("max_attempts is 1: never retried"))
 	case n >= most:
-		return ended(t, ByMaxAttempts, say(tally+" failed: max_attempts is used up"))
+		return ended(t, ByMaxAttempts, say(tally+": max_attempts is used up"))
 	case e.MaxAttempts > 0 && t.Counts.Failures() >= e.MaxAttempts:
 		return ended(t, ByMaxAttempts, say(fmt.Sprintf(
 			"failure %d in all: the run's own max_attempts is used up", t.Counts.Failures())))
 	}
 	wait, about := v.delay(e, n)
 	t = again(t, e.Now, wait)
-	if limit := e.Plan.maxElapsed; limit != nil && e.RunAt != 0 && t.DueAt > e.RunAt.Add(limit.Std()) {
+	if last := e.Plan.maxElapsed; last != nil && e.RunAt != 0 && t.DueAt > e.RunAt.Add(last.Std()) {
 		return ended(t, ByMaxElapsed, say(fmt.Sprintf(
-			"%s failed; another try %s would come later than max_elapsed (%s after %s)",
-			tally, inWords(wait), limit, e.RunAt)))
+			"%s; another try %s would come later than max_elapsed (%s after %s)",
+			tally, inWords(wait), last, e.RunAt)))
 	}
 	if e.Orphaned {
-		return ended(t, ByJobDeleted, say(tally+" failed", "job deleted: not retried"))
+		return ended(t, ByJobDeleted, say(tally, "job deleted: not retried"))
 	}
 	t.Decision.Action, t.Decision.By = ActionRetry, v.by
-	t.Decision.Reason = say(tally + " failed, again " + inWords(wait) + about)
+	t.Decision.Reason = say(tally + ", again " + inWords(wait) + about)
 	return t
 }
 
 // charge counts a failure: against the budget of the rule that decided it where that has one,
 // else against the job's. It gives what is used up of that budget and its size.
-func charge(c *Counts, r *rule, limit int) (n, most int, whose string) {
+func charge(c *Counts, r *rule, limit int) (n, most int) {
 	if r == nil || r.budget == "" {
 		c.Charged++
-		return c.Charged, limit, "attempt"
+		return c.Charged, limit
 	}
 	c.Budgets = maps.Clone(c.Budgets)
 	if c.Budgets == nil {
 		c.Budgets = map[string]int{}
 	}
 	c.Budgets[r.budget]++
-	return c.Budgets[r.budget], r.most, "failure under this rule"
+	return c.Budgets[r.budget], r.most
 }
 
 // ended makes the transition one to failed.
@@ -278,13 +282,17 @@ type verdict struct {
 	notes []string // rules that failed
 }
 
+// ownBudget reports whether the failure is charged to a budget of the rule's own.
+func (v *verdict) ownBudget() bool { return v.rule != nil && v.rule.budget != "" }
+
 func judge(e *Ending, f *Failure) *verdict {
 	v := &verdict{ev: &evidence{facts: factsOf(e, f), failure: f, payload: e.Payload}}
 	if v.ask(e.Plan.own) || v.report(&e.Report) || v.ask(e.Plan.defaults) {
 		return v
 	}
 	v.retry, v.by = e.Plan.otherwise == ThenRetry, ByOtherwise
-	v.why = fmt.Sprintf("no rule matches, otherwise of %s says %s", e.Plan.otherwiseBy, e.Plan.otherwise)
+	v.why = fmt.Sprintf("no rule matches, otherwise of %s says %s",
+		e.Plan.otherwiseBy, e.Plan.otherwise)
 	return v
 }
 

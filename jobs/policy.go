@@ -105,11 +105,13 @@ const (
   "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT",
   "ConnectTimeoutError", "HeadersTimeoutError", "BodyTimeoutError", "SocketError"
 ] || error.type in ["Error", "AggregateError", "AxiosError", "FetchError", "RequestError"] &&
-  error.message matches "\\b(ECONN(REFUSED|RESET|ABORTED)|E(SOCKET)?TIMEDOUT|EPIPE|EAI_AGAIN|ENOTFOUND|E(NET|HOST)UNREACH|socket hang up)\\b"`
+  error.message matches "\\b(ECONN(REFUSED|RESET|ABORTED)|E(SOCKET)?TIMEDOUT|EPIPE|` +
+		`EAI_AGAIN|ENOTFOUND|E(NET|HOST)UNREACH|socket hang up)\\b"`
 
 	nodeFetchPassing = `error.type == "TypeError" &&
   error.message in ["fetch failed", "terminated"] &&
-  error.stack matches "code: '(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|EAI_AGAIN|ENOTFOUND|E(NET|HOST)UNREACH|UND_ERR_(SOCKET|(CONNECT|HEADERS|BODY)_TIMEOUT))'"`
+  error.stack matches "code: '(ECONN(REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|` +
+		`EAI_AGAIN|ENOTFOUND|E(NET|HOST)UNREACH|UND_ERR_(SOCKET|(CONNECT|HEADERS|BODY)_TIMEOUT))'"`
 
 	javaPassing = `error.type in [
   "java.net.SocketTimeoutException", "java.net.ConnectException", "java.net.SocketException",
@@ -128,7 +130,10 @@ const (
   "org.springframework.dao.TransientDataAccessResourceException"
 ]`
 
-	javaCausePassing = `error.stack matches "(?m)^Caused by: java\\.(net\\.(SocketTimeout|Connect|NoRouteToHost|UnknownHost)|net\\.http\\.Http(Connect)?Timeout|util\\.concurrent\\.Timeout|sql\\.SQL(Transient(Connection)?|TransactionRollback|Timeout|Recoverable))Exception\\b"`
+	javaCausePassing = `error.stack matches "(?m)^Caused by: java\\.(` +
+		`net\\.(SocketTimeout|Connect|NoRouteToHost|UnknownHost)|net\\.http\\.Http(Connect)?Timeout|` +
+		`util\\.concurrent\\.Timeout|` +
+		`sql\\.SQL(Transient(Connection)?|TransactionRollback|Timeout|Recoverable))Exception\\b"`
 
 	rubyPassing = `error.type in [
   "Net::OpenTimeout", "Net::ReadTimeout", "Net::WriteTimeout", "Timeout::Error",
@@ -148,7 +153,9 @@ const (
   "*net.OpError", "*net.DNSError", "net.Error", "context.DeadlineExceeded",
   "context.deadlineExceededError", "*http.httpError", "*http.timeoutError"
 ] || error.type == "panic" &&
-  error.message matches "(connection (refused|reset by peer|timed out)|i/o timeout|no such host|TLS handshake timeout|(network is un|no route to host)|context deadline exceeded|broken pipe|server misbehaving)"`
+  error.message matches "(connection (refused|reset by peer|timed out)|i/o timeout|` +
+		`no such host|TLS handshake timeout|network is unreachable|no route to host|` +
+		`context deadline exceeded|broken pipe|server misbehaving)"`
 
 	phpPassing = `error.type in [
   "GuzzleHttp\\Exception\\ConnectException",
@@ -160,5 +167,6 @@ const (
   "Doctrine\\DBAL\\Exception\\ConnectionLost", "Doctrine\\DBAL\\Exception\\DeadlockException",
   "Doctrine\\DBAL\\Exception\\LockWaitTimeoutException"
 ] || error.type == "PDOException" &&
-  error.message matches "(server has gone away|Lost connection|Deadlock found|deadlock detected|Lock wait timeout|Connection (refused|timed out|reset)|could not serialize)"`
+  error.message matches "(server has gone away|Lost connection|Deadlock found|` +
+		`deadlock detected|Lock wait timeout|Connection (refused|timed out|reset)|could not serialize)"`
 )

@@ -33,9 +33,6 @@ type program struct {
 	needs needs
 }
 
-// needs says which of the facts that are costly to read an expression refers to.
-type needs struct{ body, payload bool }
-
 // programs keeps what was compiled: many jobs share a policy, and edits repeat most rules.
 var programs = struct {
 	mu    sync.Mutex
@@ -370,32 +367,6 @@ func (s *survey) visit(n ast.Node) {
 	}
 }
 
-// known are the names of facts with their types; knownNames and knownFunctions list them.
-var (
-	known          = membersOf(reflect.TypeFor[facts]())
-	knownNames     = listed(known)
-	knownFunctions = listed(functions)
-)
-
-func membersOf(t reflect.Type) map[string]reflect.Type {
-	members := map[string]reflect.Type{}
-	for f := range t.Fields() {
-		if name := f.Tag.Get("expr"); !strings.HasPrefix(name, "$") {
-			members[name] = f.Type
-		}
-	}
-	return members
-}
-
-func listed[V any](m map[string]V) string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
 func (s *survey) name(n *ast.IdentifierNode) {
 	switch t, ok := known[n.Value]; {
 	case !ok && functions[n.Value].call != nil:
@@ -478,16 +449,6 @@ func (s *survey) call(n *ast.CallNode) {
 	for _, arg := range n.Arguments {
 		s.visit(arg)
 	}
-}
-
-func countOf(least, most int) string {
-	switch {
-	case least != most:
-		return fmt.Sprintf("%d to %d arguments", least, most)
-	case least == 1:
-		return "one argument"
-	}
-	return fmt.Sprintf("%d arguments", least)
 }
 
 func (s *survey) binary(n *ast.BinaryNode) {

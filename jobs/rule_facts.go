@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -54,6 +57,35 @@ type progressFacts struct {
 	Done  float64 `expr:"done"`
 	Total float64 `expr:"total"`
 }
+
+// known are the names of facts with their types; knownNames and knownFunctions list them.
+var (
+	known          = membersOf(reflect.TypeFor[facts]())
+	knownNames     = listed(known)
+	knownFunctions = listed(functions)
+)
+
+func membersOf(t reflect.Type) map[string]reflect.Type {
+	members := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		if name := f.Tag.Get("expr"); !strings.HasPrefix(name, "$") {
+			members[name] = f.Type
+		}
+	}
+	return members
+}
+
+func listed[V any](m map[string]V) string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// needs says which of the facts that are costly to read an expression refers to.
+type needs struct{ body, payload bool }
 
 // factsOf gathers what is cheap; body and payload are read when a rule refers to them.
 func factsOf(e *Ending, f *Failure) *facts {

@@ -13,33 +13,44 @@ import (
 
 // function is one that expressions may call. call is given the meter before the arguments.
 type function struct {
-	call      func(args ...any) (any, error)
-	signature any // a function of that type, for checking
 	least     int // how many arguments at the least,
 	most      int // and at the most
+	signature any // a function of that type, for checking
+	call      func(args ...any) (any, error)
 }
 
 // functions are all there are: none loops over a list, none asks the clock.
 // Given nil, those that turn one value into another give nil.
 var functions = map[string]function{
-	"len":        {call: fnLen, signature: new(func(any) int), least: 1, most: 1},
-	"lower":      {call: onText("lower", strings.ToLower), signature: new(func(any) string), least: 1, most: 1},
-	"upper":      {call: onText("upper", strings.ToUpper), signature: new(func(any) string), least: 1, most: 1},
-	"trim":       {call: onText("trim", strings.TrimSpace), signature: new(func(any) string), least: 1, most: 1},
-	"hasPrefix":  {call: textTest("hasPrefix", strings.HasPrefix), signature: new(func(a, b any) bool), least: 2, most: 2},
-	"hasSuffix":  {call: textTest("hasSuffix", strings.HasSuffix), signature: new(func(a, b any) bool), least: 2, most: 2},
-	"trimPrefix": {call: onTexts("trimPrefix", strings.TrimPrefix), signature: new(func(a, b any) string), least: 2, most: 2},
-	"trimSuffix": {call: onTexts("trimSuffix", strings.TrimSuffix), signature: new(func(a, b any) string), least: 2, most: 2},
-	"int":        {call: fnInt, signature: new(func(any) int), least: 1, most: 1},
-	"float":      {call: fnFloat, signature: new(func(any) float64), least: 1, most: 1},
-	"string":     {call: fnString, signature: new(func(any) string), least: 1, most: 1},
-	"duration":   {call: fnDuration, signature: new(func(any) time.Duration), least: 1, most: 1},
-	"abs":        {call: fnAbs, signature: new(func(any) any), least: 1, most: 1},
-	"floor":      {call: onFloat("floor", math.Floor), signature: new(func(any) float64), least: 1, most: 1},
-	"ceil":       {call: onFloat("ceil", math.Ceil), signature: new(func(any) float64), least: 1, most: 1},
-	"round":      {call: onFloat("round", math.Round), signature: new(func(any) float64), least: 1, most: 1},
-	"min":        {call: extreme("min", -1), signature: new(func(...any) any), least: 1, most: 20},
-	"max":        {call: extreme("max", 1), signature: new(func(...any) any), least: 1, most: 20},
+	"len":        {1, 1, new(func(any) int), fnLen},
+	"lower":      {1, 1, new(func(any) string), onText("lower", strings.ToLower)},
+	"upper":      {1, 1, new(func(any) string), onText("upper", strings.ToUpper)},
+	"trim":       {1, 1, new(func(any) string), onText("trim", strings.TrimSpace)},
+	"hasPrefix":  {2, 2, new(func(a, b any) bool), textTest("hasPrefix", strings.HasPrefix)},
+	"hasSuffix":  {2, 2, new(func(a, b any) bool), textTest("hasSuffix", strings.HasSuffix)},
+	"trimPrefix": {2, 2, new(func(a, b any) string), onTexts("trimPrefix", strings.TrimPrefix)},
+	"trimSuffix": {2, 2, new(func(a, b any) string), onTexts("trimSuffix", strings.TrimSuffix)},
+	"int":        {1, 1, new(func(any) int), fnInt},
+	"float":      {1, 1, new(func(any) float64), fnFloat},
+	"string":     {1, 1, new(func(any) string), fnString},
+	"duration":   {1, 1, new(func(any) time.Duration), fnDuration},
+	"abs":        {1, 1, new(func(any) any), fnAbs},
+	"floor":      {1, 1, new(func(any) float64), onFloat("floor", math.Floor)},
+	"ceil":       {1, 1, new(func(any) float64), onFloat("ceil", math.Ceil)},
+	"round":      {1, 1, new(func(any) float64), onFloat("round", math.Round)},
+	"min":        {1, 20, new(func(...any) any), extreme("min", -1)},
+	"max":        {1, 20, new(func(...any) any), extreme("max", 1)},
+}
+
+// countOf says how many arguments there may be.
+func countOf(least, most int) string {
+	switch {
+	case least != most:
+		return fmt.Sprintf("%d to %d arguments", least, most)
+	case least == 1:
+		return "one argument"
+	}
+	return fmt.Sprintf("%d arguments", least)
 }
 
 // fnLen counts the characters of a text, the members of a list or an object.

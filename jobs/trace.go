@@ -26,7 +26,7 @@ func TraceOf(output string) (typ, message, stack string, ok bool) {
 	if len(output) > traceWindow {
 		output = output[len(output)-traceWindow:]
 	}
-	lines := strings.Split(strings.ReplaceAll(cleanText(output), "\r", ""), "\n")
+	lines := strings.Split(cleanText(output), "\n")
 	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
 		lines = lines[:len(lines)-1]
 	}
@@ -272,7 +272,8 @@ func rubyTrace(lines []string) (trace, bool) {
 var (
 	atFrame = regexp.MustCompile(`^\s+at \S`)
 	atHead  = regexp.MustCompile(`^\[?(?:Exception in thread ".*?" |Uncaught )?` +
-		`((?:[A-Za-z_$][\w$]*\.)*[A-Z_$][\w$]*)(?: \[(?:([A-Z][A-Z0-9_]{3,})|\w+)\])?(?:: ?(.*?))?(?: \{)?$`)
+		`((?:[A-Za-z_$][\w$]*\.)*[A-Z_$][\w$]*)(?: \[(?:([A-Z][A-Z0-9_]{3,})|\w+)\])?` +
+		`(?:: ?(.*?))?(?: \{)?$`)
 )
 
 // maxMessageLines is how far above the first frame the head of a trace is looked for.
