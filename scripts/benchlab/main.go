@@ -109,6 +109,12 @@ func readOptions(args []string) (options, error) {
 			opts.timeout = 5 * time.Minute
 		}
 	}
+	if opts.binary != "" {
+		var err error
+		if opts.binary, err = filepath.Abs(opts.binary); err != nil {
+			return opts, err
+		}
+	}
 	return opts, opts.choose(only)
 }
 
