@@ -23,6 +23,7 @@ type conn struct {
 }
 
 type stmt struct {
+	close func() error
 	exec  driver.StmtExecContext
 	query driver.StmtQueryContext
 	args  []int // which argument each parameter takes
@@ -54,7 +55,7 @@ func (c *conn) prepare(query string) (*stmt, error) {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}
 	s := &stmt{
-		args: args, named: make([]driver.NamedValue, len(args)),
+		close: ds.Close, args: args, named: make([]driver.NamedValue, len(args)),
 		write: !strings.HasPrefix(strings.TrimSpace(query), "SELECT"),
 	}
 	var ok1, ok2 bool
@@ -65,6 +66,15 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	}
 	c.stmts[query] = s
 	return s, nil
+}
+
+// finalize closes the statements. With one left open SQLite keeps the connection, and with it the
+// WAL, though it has been closed.
+func (c *conn) finalize() {
+	for _, s := range c.stmts {
+		_ = s.close()
+	}
+	clear(c.stmts)
 }
 
 // placeholders turns $N into ? and tells which argument each one takes.

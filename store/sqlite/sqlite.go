@@ -230,6 +230,7 @@ func (d *db) startWriter(ctx context.Context) error {
 			}
 			ready <- nil
 			d.w.loop()
+			d.w.conn.finalize()
 			return nil
 		})
 		if err != nil {
@@ -258,6 +259,7 @@ func (d *db) startReader(ctx context.Context) error {
 			d.readers <- r
 			ready <- nil
 			<-release
+			r.finalize()
 			return nil
 		})
 		if err != nil {
