@@ -44,13 +44,20 @@ func (s *server) enqueueFor(
 	}
 	defer closeAll()
 	body, path := runBody(0, 0), runsPath(job)
+	before, err := cpuOf(s.pid())
+	if err != nil {
+		return nil, 0, err
+	}
 	took, elapsed, err := hammer(clients, length, func(c int) error {
 		return wires[c].post(path, body)
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	return pace(took, elapsed), len(took), nil
+	after, err := cpuOf(s.pid())
+	got := pace(took, elapsed)
+	got["cpu_us"] = float64((after - before).Microseconds()) / float64(len(took))
+	return got, len(took), err
 }
 
 // batches measures batches of 1,000 from one client.
@@ -211,7 +218,7 @@ func (s *server) loopAll(ctx context.Context, l *lab, n int) (values, error) {
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
+	own, started := ownCPU(), time.Now()
 	err = share(loopClients, n, func(c, i int) error {
 		return wires[c].post(runsPath(benchJob), runBody(i, 0))
 	})
@@ -226,6 +233,7 @@ func (s *server) loopAll(ctx context.Context, l *lab, n int) (values, error) {
 		return nil, err
 	}
 	elapsed := time.Since(started)
+	own = ownCPU() - own
 	after, err := cpuOf(s.pid())
 	if err != nil {
 		return nil, err
@@ -234,6 +242,7 @@ func (s *server) loopAll(ctx context.Context, l *lab, n int) (values, error) {
 		"per_s":          float64(n) / elapsed.Seconds(),
 		"accepted_per_s": float64(n) / accepted.Seconds(),
 		"server_us":      float64((after - cpu).Microseconds()) / float64(n),
+		"sum_us":         float64((own + after - cpu).Microseconds()) / float64(n),
 	}
 	return got, round.check()
 }

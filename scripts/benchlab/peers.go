@@ -84,6 +84,7 @@ func (l *lab) ceiling(length time.Duration) measurement {
 		sum := echo + commit["cpu_us"] + client["cpu_us"] + received
 		return values{
 			"per_s":     float64(runtime.NumCPU()) * 1e6 / sum,
+			"sum_us":    sum,
 			"echo_us":   echo,
 			"commit_us": commit["cpu_us"],
 			"client_us": client["cpu_us"] + received,

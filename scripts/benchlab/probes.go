@@ -112,6 +112,7 @@ func enqueueProbe(at scale, clients int, reach target) probe {
 			{key: "per_s", peer: "per_s", label: label, unit: "runs/s", target: reach},
 			{key: "p50_ms", peer: "p50_ms", label: "  p50", unit: "ms"},
 			{key: "p99_ms", peer: "p99_ms", label: "  p99", unit: "ms"},
+			{key: "cpu_us", peer: "cpu_us", label: "  server CPU per run", unit: "µs"},
 		},
 	}
 }
@@ -237,6 +238,7 @@ func loopProbe(at scale) probe {
 			},
 			{key: "accepted_per_s", label: "  accepted meanwhile", unit: "runs/s"},
 			{key: "server_us", peer: "server_us", label: "  server CPU per run", unit: "µs"},
+			{key: "sum_us", peer: "sum_us", label: "  CPU per run, all ends", unit: "µs"},
 			{peer: "echo_us", label: "  of the ceiling: echo, both ends", unit: "µs"},
 			{peer: "commit_us", label: "  of the ceiling: group commit", unit: "µs"},
 			{peer: "client_us", label: "  of the ceiling: client, both ends", unit: "µs"},

@@ -34,6 +34,7 @@ func riverInsert(ctx context.Context, a childArgs) (values, error) {
 func riverInsertFor(
 	ctx context.Context, client *river.Client[*sql.Tx], callers int, length time.Duration,
 ) (values, int, error) {
+	cpu := ownCPU()
 	took, elapsed, err := hammer(callers, length, func(int) error {
 		_, err := client.Insert(ctx, riverJob(0, 0), nil)
 		return err
@@ -41,7 +42,9 @@ func riverInsertFor(
 	if err != nil {
 		return nil, 0, fmt.Errorf("insert a job: %w", err)
 	}
-	return pace(took, elapsed), len(took), nil
+	got := pace(took, elapsed)
+	got["cpu_us"] = float64((ownCPU() - cpu).Microseconds()) / float64(len(took))
+	return got, len(took), nil
 }
 
 // riverExpect fails unless so many jobs are in a state.
