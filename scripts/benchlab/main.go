@@ -139,7 +139,8 @@ func (opts *options) choose(only string) error {
 	return nil
 }
 
-// measure runs the probes that were asked for, prints the table, writes the JSON.
+// measure runs the probes that were asked for, prints the table, writes the JSON. A probe whose
+// results are wrong has no figures; the others are measured all the same.
 func measure(ctx context.Context, opts options) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, opts.timeout,
 		fmt.Errorf("not done after %s (--timeout)", opts.timeout))
@@ -155,21 +156,29 @@ func measure(ctx context.Context, opts options) (err error) {
 		if opts.only != nil && !opts.only[p.name] {
 			continue
 		}
-		if err := report.take(ctx, lab, p); err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = fmt.Errorf("%w (%w)", cause, err)
-			}
-			return fmt.Errorf("%s: %w", p.name, err)
+		err := report.take(ctx, lab, p)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("%s: %w", p.name, err)
+		report.Errors = append(report.Errors, err.Error())
+		progress("%v", err)
+		if ctx.Err() != nil {
+			report.Errors = append(report.Errors, context.Cause(ctx).Error())
+			break
 		}
 	}
 	table := os.Stdout
 	if opts.json == "-" {
 		table = os.Stderr
 	}
-	if err := report.print(table); err != nil {
+	if err := errors.Join(report.print(table), report.write(opts.json)); err != nil {
 		return err
 	}
-	return report.write(opts.json)
+	if len(report.Errors) > 0 {
+		return fmt.Errorf("wrong results:\n%s", strings.Join(report.Errors, "\n"))
+	}
+	return nil
 }
 
 // lab is what all probes share.

@@ -22,6 +22,7 @@ type report struct {
 	Short   bool      `json:"short"` // numbers too small to judge by
 	Peer    string    `json:"peer,omitempty"`
 	Figures []figure  `json:"figures"`
+	Errors  []string  `json:"errors,omitempty"` // of probes without figures
 }
 
 // figure is one line of the table: medians over the repetitions, which are kept beside them.
