@@ -297,7 +297,7 @@ func (c *call) condition(header string) (condition, error) {
 		switch {
 		case tag == "*":
 			cond.any = true
-		case len(opaque) >= 2 && opaque[0] == '"' && opaque[len(opaque)-1] == '"':
+		case len(opaque) >= 2 && strings.Count(opaque, `"`) == 2 && strings.Trim(opaque, `"`) == opaque[1:len(opaque)-1]:
 			cond.tags = append(cond.tags, tag)
 		case tag != "":
 			return cond, fault("header."+header, `want * or tags in quotes, such as "3"`)

@@ -225,7 +225,10 @@ func (a *answer) field(path string) string {
 func (ts *testServer) hook(name string, handle http.HandlerFunc, fields ...string) {
 	ts.t.Helper()
 	receiver := httptest.NewServer(handle)
-	ts.t.Cleanup(receiver.Close)
+	ts.t.Cleanup(func() {
+		receiver.CloseClientConnections()
+		receiver.Close()
+	})
 	more := strings.Join(fields, ",")
 	if more != "" {
 		more = "," + more
@@ -247,6 +250,7 @@ func gate(t testing.TB) (handle http.HandlerFunc, open func()) {
 	open = sync.OnceFunc(func() { close(ch) })
 	t.Cleanup(open)
 	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has left
 		select {
 		case <-ch:
 		case <-r.Context().Done():

@@ -27,7 +27,7 @@ func runFilters() []param {
 		{name: "error_type"},
 		{name: "trigger"},
 		{name: "since", doc: "made at this time or later (RFC 3339)"},
-		{name: "until", doc: "made before this time (RFC 3339)"},
+		{name: "until", doc: "made at this time or earlier (RFC 3339)"},
 		{name: "q", doc: "start of an id or correlation id, or part of the error's type or message"},
 	}, paging...)
 }
@@ -93,9 +93,8 @@ func listRuns(c *call) error {
 		return within("query", err)
 	}
 	list := wire.Runs{Items: make([]wire.Run, len(items)), Next: orNull(next), Limit: page.Limit}
-	known := map[string]*int{}
 	for i, r := range items {
-		limit, err := c.s.maxAttempts(c.ctx(), r, known)
+		limit, err := c.s.maxAttempts(c.ctx(), r)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ type runsListCmd struct {
 	ErrorType   string   `placeholder:"TYPE" help:"Whose last error is of this type."`
 	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, requeue."`
 	Since       string   `placeholder:"TIME" help:"Made since: a time (RFC 3339), or a duration ago such as 2h."`
-	Until       string   `placeholder:"TIME" help:"Made before."`
+	Until       string   `placeholder:"TIME" help:"Made until then."`
 	Query       string   `short:"q" placeholder:"TEXT" help:"Start of an id or correlation id, or part of an error."`
 	Limit       int      `default:"50" help:"How many."`
 	Cursor      string   `placeholder:"NEXT" help:"Go on behind an earlier list."`
@@ -222,14 +222,13 @@ func decisionText(d *jobs.Decision) string {
 	if what == "" {
 		what = d.Action
 	}
-	reason := d.By
 	switch {
 	case d.Action == "succeed":
 		return what
-	case d.Reason != "" && d.Reason != d.By:
-		reason += ": " + d.Reason
+	case d.Reason == "":
+		return what + ": " + d.By
 	}
-	return what + " (" + reason + ")"
+	return what + ": " + d.Reason // a sentence that names who decided
 }
 
 func by(token *string) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	goruntime "runtime"
 	"strings"
-	"time"
 
 	"nightshift/jobs"
 	"nightshift/runtime"
@@ -149,17 +148,6 @@ func attemptText(a *jobs.Attempt) string {
 	}
 	d := a.Decision
 	if d == nil {
-		return text
-	}
-	if d.Action == "retry" || d.Action == "rerun" {
-		wait := time.Duration(0)
-		if d.NextAttemptAt > a.FinishedAt {
-			wait = d.NextAttemptAt.Sub(a.FinishedAt)
-		}
-		text += fmt.Sprintf(" → again in %s", roundly(wait))
-		if d.Reason != "" {
-			text += fmt.Sprintf(" (%s: %s)", d.By, d.Reason)
-		}
 		return text
 	}
 	return text + " → " + decisionText(d)

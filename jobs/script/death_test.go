@@ -109,7 +109,7 @@ func TestNothingLivesOnWhenTheServerIsKilled(t *testing.T) {
 					s.kill(t)
 					await(t, "the end of all", func() bool { return len(marked(m)) == 0 })
 					await(t, "the folder's removal", func() bool {
-						left, err := filepath.Glob(s.temp + "/nightshift-*/*")
+						left, err := filepath.Glob(s.temp + "/nightshift-*/[^.]*")
 						return err == nil && len(left) == 0
 					})
 				})
@@ -183,6 +183,9 @@ func TestStaleFoldersAreRemovedAndLivingOnesKept(t *testing.T) {
 	living := kindAt(t, Config{Temp: temp}, ownCgroup)
 	stale := filepath.Join(temp, claimPrefix+"1", "2", "work")
 	if err := os.MkdirAll(stale, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := markClaim(claim{Path: filepath.Join(temp, claimPrefix+"1")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(temp, claimPrefix+"file"), nil, 0o600); err != nil {
