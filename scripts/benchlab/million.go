@@ -106,7 +106,7 @@ func (s *server) drainMillion(ctx context.Context, l *lab, n int, all values) er
 	if err := round.wait(ctx, n); err != nil {
 		return err
 	}
-	if err := s.settle(ctx, benchJob); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return err
 	}
 	all["drain_all_per_s"] = float64(n) / time.Since(started).Seconds()

@@ -90,21 +90,19 @@ func noopLoad(ctx context.Context, r *runtime.Runtime, n int) error {
 	return nil
 }
 
-// noopSettle waits until no run is under way.
+// noopSettle waits until no run is running any more; all have been started.
 func noopSettle(ctx context.Context, r *runtime.Runtime) error {
-	open := store.RunFilter{
-		States: []jobs.State{jobs.Scheduled, jobs.Queued, jobs.Running, jobs.Retrying},
-	}
+	running := store.RunFilter{States: []jobs.State{jobs.Running}}
 	deadline := time.Now().Add(stallAfter)
 	for {
-		runs, next, err := r.Runs(ctx, open, store.Page{Limit: 1})
+		runs, next, err := r.Runs(ctx, running, store.Page{Limit: 1})
 		switch {
 		case err != nil:
 			return err
 		case len(runs) == 0 && next == "":
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("stuck: all attempts have run, but a run is still open %s later", stallAfter)
+			return fmt.Errorf("stuck: all attempts have run, but a run is still running %s later", stallAfter)
 		}
 		time.Sleep(time.Millisecond)
 	}

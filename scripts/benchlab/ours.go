@@ -86,7 +86,7 @@ func (l *lab) batches(length time.Duration) measurement {
 }
 
 // drain measures how fast n queued webhook runs end: from resuming the job until the API
-// shows none under way. per_s_received is the receiver's count, which needs no last commit.
+// shows none running. per_s_received is the receiver's count, which needs no last commit.
 func (l *lab) drain(n int) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		mib, err := l.with(ctx, func(s *server) error {
@@ -130,7 +130,7 @@ func (s *server) drainAll(ctx context.Context, l *lab, n int) (values, error) {
 	if err := round.wait(ctx, n); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, benchJob); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
 	elapsed := time.Since(started)
@@ -179,7 +179,7 @@ func (s *server) latencyOf(
 	if err := round.wait(ctx, n); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, job); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
 	return waitsOf(round), errors.Join(round.check(), s.expect(ctx, job, "succeeded", n))
@@ -229,7 +229,7 @@ func (s *server) loopAll(ctx context.Context, l *lab, n int) (values, error) {
 	if err := round.wait(ctx, n); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, benchJob); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
 	elapsed := time.Since(started)
