@@ -155,6 +155,11 @@ func (cmd runsShowCmd) Run(s *session) error {
 		s.out.value(&run)
 		return nil
 	}
+	if run.HeldBy != nil && run.HeldBy.Kind == jobs.HeldPaused {
+		if j, _, err := c.Job(s.ctx, run.Job); err == nil && j.PauseNote != "" {
+			run.HeldBy.Reason = j.PauseNote
+		}
+	}
 	s.showRun(&run)
 	return nil
 }
@@ -219,17 +224,17 @@ func decisionText(d *jobs.Decision) string {
 		"succeed": "done", "retry": "tried again", "rerun": "run again", "fail": "not tried again",
 		"cancel": "cancelled",
 	}[d.Action]
-	if what == "" {
-		what = d.Action
-	}
-	reason := d.By
 	switch {
+	case what == "":
+		what = d.Action
 	case d.Action == "succeed":
 		return what
-	case d.Reason != "" && d.Reason != d.By:
-		reason += ": " + d.Reason
 	}
-	return what + " (" + reason + ")"
+	reason := d.Reason
+	if !strings.Contains(reason, d.By) {
+		reason = strings.TrimSuffix(d.By+": "+reason, ": ")
+	}
+	return what + ": " + reason
 }
 
 func by(token *string) string {
