@@ -211,7 +211,6 @@ func (sv *serving) address() string {
 func (sv *serving) run() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	defer signal.Stop(signals)
 	var saved []store.Saved
 	if sv.set != nil {
 		var err error
