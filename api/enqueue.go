@@ -75,6 +75,7 @@ func postRun(c *call) error {
 		status = 200
 	}
 	if wait > 0 && sub.State != 0 {
+		sub.Run = nil // it is told as it stands then
 		ended, err := c.awaitEnd(sub.ID, wait)
 		if err != nil {
 			return err
@@ -123,10 +124,13 @@ func singleError(err error, keyAt string) error {
 // answerSubmitted tells what became of a submission: the run, as the token may see it.
 func (c *call) answerSubmitted(status int, sub store.Submitted) error {
 	c.Response().Header().Set("Location", "/v1/runs/"+sub.ID.String())
-	r, err := c.s.rt.Run(c.ctx(), sub.ID)
-	gone := errors.Is(err, store.ErrNotFound)
-	if err != nil && !gone {
-		return err
+	r, gone := sub.Run, false
+	if r == nil {
+		var err error
+		r, err = c.s.rt.Run(c.ctx(), sub.ID)
+		if gone = errors.Is(err, store.ErrNotFound); err != nil && !gone {
+			return err
+		}
 	}
 	if gone || !c.who.may(r) {
 		brief := briefOf(sub)
@@ -286,7 +290,7 @@ func flatten(err error) []error {
 
 // viewWhole is the view of one run with all that it has.
 func (s *Server) viewWhole(ctx context.Context, r *jobs.Run) (wire.Run, error) {
-	limit, err := s.maxAttempts(ctx, r, nil)
+	limit, err := s.maxAttempts(ctx, r)
 	if err != nil {
 		return wire.Run{}, err
 	}

@@ -93,9 +93,8 @@ func listRuns(c *call) error {
 		return within("query", err)
 	}
 	list := wire.Runs{Items: make([]wire.Run, len(items)), Next: orNull(next), Limit: page.Limit}
-	known := map[string]*int{}
 	for i, r := range items {
-		limit, err := c.s.maxAttempts(c.ctx(), r, known)
+		limit, err := c.s.maxAttempts(c.ctx(), r)
 		if err != nil {
 			return err
 		}

@@ -2,11 +2,9 @@ package api
 
 import (
 	"context"
-	"errors"
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
-	"nightshift/store"
 )
 
 var rawNull = jobs.Raw("null")
@@ -87,31 +85,10 @@ func viewAttempt(a *jobs.Attempt) wire.Attempt {
 }
 
 // maxAttempts is the run's own, else that of the job as it stands; nil where the job is gone.
-// known keeps what was found for other runs of a list.
-func (s *Server) maxAttempts(ctx context.Context, r *jobs.Run, known map[string]*int) (*int, error) {
-	if r.MaxAttempts > 0 {
-		return &r.MaxAttempts, nil
-	}
-	if n, ok := known[r.Job]; ok {
-		return n, nil
-	}
-	limit, err := s.jobAttempts(ctx, r.Job)
-	if known != nil && err == nil {
-		known[r.Job] = limit
-	}
-	return limit, err
-}
-
-func (s *Server) jobAttempts(ctx context.Context, name string) (*int, error) {
-	j, err := s.rt.Store().Job(ctx, name)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil, nil
-	case err != nil:
+func (s *Server) maxAttempts(ctx context.Context, r *jobs.Run) (*int, error) {
+	n, err := s.rt.MaxAttempts(ctx, r)
+	if err != nil || n == 0 {
 		return nil, err
-	case j.Retry.MaxAttempts != nil:
-		return j.Retry.MaxAttempts, nil
 	}
-	limit := jobs.DefaultMaxAttempts
-	return &limit, nil
+	return &n, nil
 }

@@ -224,17 +224,16 @@ func decisionText(d *jobs.Decision) string {
 		"succeed": "done", "retry": "tried again", "rerun": "run again", "fail": "not tried again",
 		"cancel": "cancelled",
 	}[d.Action]
-	switch {
-	case what == "":
+	if what == "" {
 		what = d.Action
+	}
+	switch {
 	case d.Action == "succeed":
 		return what
+	case d.Reason == "":
+		return what + ": " + d.By
 	}
-	reason := d.Reason
-	if !strings.Contains(reason, d.By) {
-		reason = strings.TrimSuffix(d.By+": "+reason, ": ")
-	}
-	return what + ": " + reason
+	return what + ": " + d.Reason // a sentence that names who decided
 }
 
 func by(token *string) string {
