@@ -1,9 +1,9 @@
-// Nightshift runs jobs: webhooks and scripts, with retries by rule and a durable history, from one
-// binary on one SQLite file.
+// Command nightshift runs jobs: one binary, one SQLite file. See README.md.
 package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -16,21 +16,19 @@ import (
 	"nightshift/store/sqlite"
 )
 
-// version is set by a release build: -ldflags "-X main.version=1.2.3".
+// version is set by the linker for a release: -ldflags "-X main.version=1.2.3".
 var version = ""
 
 func main() {
-	// Between the server and each script stands this binary again: before anything else.
 	if script.IsShim() {
 		os.Exit(script.ShimMain())
 	}
-	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, cli.Parts{
-		Version: buildVersion(), OpenStore: openStore, MakeKinds: makeKinds,
-	}))
+	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds}
+	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
 }
 
-// buildVersion is the release, else the commit this was built from, else "dev".
-func buildVersion() string {
+// versionText is the version of a release, else the commit that was built.
+func versionText() string {
 	if version != "" {
 		return version
 	}
@@ -38,25 +36,19 @@ func buildVersion() string {
 	if !ok {
 		return "dev"
 	}
-	revision, dirty := "", ""
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			revision = s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
+		if s.Key == "vcs.revision" {
+			return "dev-" + s.Value[:min(12, len(s.Value))]
 		}
 	}
-	if revision == "" {
-		return "dev"
-	}
-	return "dev-" + revision + dirty
+	return "dev"
 }
 
 func openStore(ctx context.Context, path string, log *slog.Logger) (store.Store, error) {
 	return sqlite.Open(ctx, path, sqlite.Config{Log: log})
 }
 
+// makeKinds makes the kinds of jobs, one line each.
 func makeKinds(cfg cli.KindConfig) (cli.Kinds, error) {
 	private, err := webhook.ParsePrivate(cfg.Private)
 	if err != nil {
@@ -65,19 +57,31 @@ func makeKinds(cfg cli.KindConfig) (cli.Kinds, error) {
 	hooks := webhook.New(webhook.Config{
 		Version: cfg.Version, Private: private, Self: webhook.ListensOn(cfg.Listen),
 	})
-	kinds := cli.Kinds{ByName: map[string]jobs.Kind{jobs.KindWebhook: hooks}, Close: hooks.Close}
-	if cfg.NoRun {
+	kinds := cli.Kinds{
+		ByName: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scriptsOff{}},
+		Close:  hooks.Close,
+	}
+	if cfg.NoScripts {
 		return kinds, nil
 	}
 	scripts, err := script.New(script.Config{Scripts: cfg.Scripts, TraceOf: jobs.TraceOf})
 	if err != nil {
 		hooks.Close()
-		return cli.Kinds{}, err
+		return cli.Kinds{}, fmt.Errorf("get ready to run scripts: %w", err)
 	}
-	kinds.ByName[jobs.KindScript], kinds.Level = scripts, scripts.Level()
-	kinds.Close = func() {
-		hooks.Close()
-		scripts.Close()
-	}
+	kinds.ByName[jobs.KindScript] = scripts
+	kinds.Level = scripts.Level()
+	kinds.Close = func() { hooks.Close(); scripts.Close() }
 	return kinds, nil
+}
+
+// scriptsOff is the kind script of a server that was told to run none.
+type scriptsOff struct{}
+
+// Run refuses.
+func (scriptsOff) Run(context.Context, *jobs.Call) jobs.Report {
+	return jobs.Report{ExitCode: -1, Failure: &jobs.Failure{
+		Kind: jobs.FailSpawn, Type: string(jobs.FailSpawn),
+		Message: "this server runs no scripts: it was started with --scripts off",
+	}}
 }

@@ -164,7 +164,11 @@ func readToken() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-const defaultDB = "nightshift.db"
+// Defaults of flags.
+const (
+	defaultDB     = "nightshift.db"
+	defaultServer = "http://127.0.0.1:8700"
+)
 
 func tokenPath(db string) string { return db + ".token" }
 
@@ -173,6 +177,9 @@ func keyPath(db string) string { return db + ".key" }
 // resolved is the path with links followed, so that what lies beside the database is found
 // whatever name it is called by. The file itself need not exist.
 func resolved(db string) string {
+	if full, err := filepath.Abs(db); err == nil {
+		db = full
+	}
 	if real, err := filepath.EvalSymlinks(db); err == nil {
 		return real
 	}

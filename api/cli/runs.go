@@ -155,6 +155,11 @@ func (cmd runsShowCmd) Run(s *session) error {
 		s.out.value(&run)
 		return nil
 	}
+	if run.HeldBy != nil && run.HeldBy.Kind == jobs.HeldPaused {
+		if j, _, err := c.Job(s.ctx, run.Job); err == nil && j.PauseNote != "" {
+			run.HeldBy.Reason = j.PauseNote
+		}
+	}
 	s.showRun(&run)
 	return nil
 }

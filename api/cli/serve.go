@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,12 +33,12 @@ type Parts struct {
 
 // KindConfig is what the flags say of kinds.
 type KindConfig struct {
-	Version string
-	Listen  netip.AddrPort // the server itself, which webhooks never call
-	Private string         // --webhook-private
-	Scripts string         // folder of the scripts named by path; "": none
-	NoRun   bool           // no script runs at all
-	Log     *slog.Logger
+	Version   string
+	Listen    netip.AddrPort // the server itself, which webhooks never call
+	Private   string         // --webhook-private
+	Scripts   string         // folder of the scripts named by path; "": none
+	NoScripts bool           // none runs at all
+	Log       *slog.Logger
 }
 
 // Kinds are the kinds of jobs the server executes.
@@ -102,7 +103,8 @@ func prefixOf(text string) (netip.Prefix, error) {
 
 // Run serves until a signal, or an error after which only a restart helps.
 func (cmd *serveCmd) Run(s *session) error {
-	sv := &serving{cmd: cmd, s: s, log: newLogger(s.stderr, cmd.LogLevel)}
+	sv := &serving{cmd: cmd, s: s}
+	sv.log = slog.New(hushed{newLogHandler(s.stderr, cmd.LogLevel), &sv.hush})
 	defer sv.close()
 	if err := sv.open(); err != nil {
 		return err
@@ -110,12 +112,12 @@ func (cmd *serveCmd) Run(s *session) error {
 	return sv.run()
 }
 
-// newLogger writes text on a terminal, else JSON.
-func newLogger(w io.Writer, level slog.Level) *slog.Logger {
+// newLogHandler writes text on a terminal, else JSON.
+func newLogHandler(w io.Writer, level slog.Level) slog.Handler {
 	if isTerminal(w) {
-		return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
+		return tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 }
 
 // serving is a server from its start to its end.
@@ -133,6 +135,7 @@ type serving struct {
 	srv   *api.Server
 	token tokenState
 	set   *fileSet
+	hush  atomic.Bool // see hushed
 }
 
 // open gets everything ready; close gives back what it took.
@@ -186,7 +189,7 @@ func (sv *serving) kindConfig(listen netip.AddrPort) KindConfig {
 	cfg := KindConfig{
 		Version: sv.s.parts.Version, Listen: listen, Private: sv.cmd.WebhookPriv, Log: sv.log,
 	}
-	if cfg.NoRun = sv.cmd.Scripts == "off"; !cfg.NoRun {
+	if cfg.NoScripts = sv.cmd.Scripts == "off"; !cfg.NoScripts {
 		cfg.Scripts = sv.cmd.Scripts
 	}
 	return cfg
@@ -208,7 +211,6 @@ func (sv *serving) address() string {
 func (sv *serving) run() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	defer signal.Stop(signals)
 	var saved []store.Saved
 	if sv.set != nil {
 		var err error
@@ -248,6 +250,10 @@ func (sv *serving) run() error {
 	}
 }
 
+// sameSignal is how long after the first signal another one counts as the same: some send it to
+// the process and then to its group.
+const sameSignal = 500 * time.Millisecond
+
 // stop ends everything: first the listener, then the attempts within their grace, which the next
 // signal cuts short.
 func (sv *serving) stop(signals <-chan os.Signal) error {
@@ -255,11 +261,18 @@ func (sv *serving) stop(signals <-chan os.Signal) error {
 	over := make(chan struct{})
 	defer close(over)
 	go func() {
-		select {
-		case <-signals:
-			sv.log.Warn("stopping at once")
-			close(kill)
-		case <-over:
+		began := time.Now()
+		for {
+			select {
+			case <-signals:
+				if time.Since(began) < sameSignal {
+					continue
+				}
+				sv.log.Warn("stopping at once")
+				close(kill)
+			case <-over:
+			}
+			return
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sv.s.ctx), 10*time.Second)

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	goruntime "runtime"
 	"strings"
+	"sync/atomic"
 
 	"nightshift/jobs"
 	"nightshift/runtime"
@@ -44,41 +48,47 @@ func (sv *serving) apply() ([]store.Saved, error) {
 
 // greet says where the server is: as lines for people on a terminal, else in the log.
 func (sv *serving) greet(saved []store.Saved) {
-	sv.log.Info("serving", "version", sv.s.parts.Version, "url", sv.base, "listen", sv.ln.Addr().String(),
-		"database", sv.db, "scripts", sv.scripts(), "token", sv.tokenPlace())
-	if !sv.s.out.term {
+	out := sv.s.out
+	if !out.term {
+		sv.log.Info("serving", "version", sv.s.parts.Version, "url", sv.base,
+			"listen", sv.ln.Addr().String(), "database", sv.db, "scripts", sv.scripts(),
+			"token", sv.tokenPlace(), "registered", len(saved))
 		return
 	}
-	out := sv.s.out
-	out.line("")
+	registered := ""
+	if len(saved) > 0 {
+		registered = fmt.Sprintf("%d jobs of %s", len(saved), sv.cmd.Apply)
+	}
 	out.fields(
 		"nightshift", sv.s.parts.Version,
 		"address", sv.base,
 		"database", sv.db,
 		"token", sv.tokenPlace(),
 		"scripts", sv.scripts(),
+		"registered", registered,
 	)
-	if n := len(saved); n > 0 {
-		out.line("%-12s%d jobs of %s", "registered", n, clean(sv.cmd.Apply))
+	out.line("\nTry in another terminal, in this folder:\n")
+	if sv.base != defaultServer {
+		out.line("  export NIGHTSHIFT_SERVER=%s", sv.base)
 	}
-	out.line("\nTry, in another terminal in this folder:\n")
-	name := "JOB"
 	if len(saved) > 0 {
-		name = saved[0].Job.Name
+		out.line("  %s run %s --wait", calledAs(), saved[0].Job.Name)
 	} else {
-		out.line("  nightshift apply -f examples/quickstart.yaml")
+		out.line("  %s apply -f examples/quickstart.yaml", calledAs())
 	}
-	out.line("  nightshift run %s --wait", name)
-	out.line("  nightshift runs")
-	out.line("  curl -H \"Authorization: Bearer $(cat %s)\" %s/v1/runs", shellQuoted(sv.token.file), sv.base)
+	out.line("  %s runs", calledAs())
+	if sv.token.file != "" {
+		out.line(`  curl -H "Authorization: Bearer $(cat %s)" %s/v1/runs`, sv.token.file, sv.base)
+	}
 	out.line("")
 }
 
-func shellQuoted(path string) string {
-	if path == "" {
-		return "TOKEN-FILE"
+// calledAs is how this program was called.
+func calledAs() string {
+	if strings.Contains(os.Args[0], "go-build") {
+		return "go run ."
 	}
-	return path
+	return os.Args[0]
 }
 
 func (sv *serving) scripts() string {
@@ -105,11 +115,13 @@ type show struct {
 	out  *printer
 	mine map[jobs.ID]bool // that have not ended
 	wide int              // of the longest name
+	hush *atomic.Bool     // the log says nothing of runs meanwhile
 }
 
 // runAll makes one run of each job of --apply.
 func (sv *serving) runAll() (*show, error) {
-	v := &show{out: sv.s.out, mine: map[jobs.ID]bool{}}
+	v := &show{out: sv.s.out, mine: map[jobs.ID]bool{}, hush: &sv.hush}
+	v.hush.Store(sv.s.out.term && isTerminal(sv.s.stderr))
 	reqs := make([]jobs.Request, len(sv.set.jobs))
 	for i, j := range sv.set.jobs {
 		reqs[i] = jobs.Request{Job: j.Name, Trigger: jobs.TriggerCLI}
@@ -136,6 +148,7 @@ func (v *show) event(e runtime.Event) {
 		return
 	}
 	if delete(v.mine, e.Run.ID); len(v.mine) == 0 {
+		v.hush.Store(false)
 		v.out.line("All runs have ended. The server goes on; Ctrl-C stops it.")
 	}
 }
@@ -146,9 +159,39 @@ func attemptText(a *jobs.Attempt) string {
 	if a.Error != nil && a.Outcome != jobs.OutcomeSucceeded {
 		text += ": " + short(errorText(a.Error), 100)
 	}
-	d := a.Decision
-	if d == nil {
-		return text
+	if a.Decision != nil {
+		text += " → " + decisionText(a.Decision)
 	}
-	return text + " → " + decisionText(d)
+	return text
+}
+
+// hushed is a log without the lines about runs, for the time that a show tells of them.
+type hushed struct {
+	slog.Handler
+	on *atomic.Bool
+}
+
+// Handle drops what bears a run.
+func (h hushed) Handle(ctx context.Context, r slog.Record) error {
+	about := false
+	if h.on.Load() {
+		r.Attrs(func(a slog.Attr) bool {
+			about = a.Key == "run"
+			return !about
+		})
+	}
+	if about {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs keeps the handler hushed.
+func (h hushed) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return hushed{h.Handler.WithAttrs(attrs), h.on}
+}
+
+// WithGroup keeps the handler hushed.
+func (h hushed) WithGroup(name string) slog.Handler {
+	return hushed{h.Handler.WithGroup(name), h.on}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"nightshift/api/wire"
@@ -38,9 +39,13 @@ func whyHeld(r *wire.Run) string {
 	}
 	switch r.HeldBy.Kind {
 	case jobs.HeldWorkers:
-		return "all workers are busy" + reasonOf(r.HeldBy)
+		return "it waits for a free worker" + reasonOf(r.HeldBy)
 	case jobs.HeldPaused:
-		return "the job " + r.Job + " is paused" + reasonOf(r.HeldBy)
+		text := "the job " + r.Job + " is paused"
+		if strings.Contains(text, r.HeldBy.Reason) {
+			return text
+		}
+		return text + reasonOf(r.HeldBy)
 	case jobs.HeldDrain:
 		return "the server starts nothing until nightshift resume or a restart"
 	case jobs.HeldDisk:
