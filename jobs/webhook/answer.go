@@ -111,7 +111,7 @@ func (k *Kind) judgeFailed(x *exchange) jobs.Report {
 func statusMessage(resp *http.Response) string {
 	text := http.StatusText(resp.StatusCode)
 	if text == "" {
-		text = "(no status of HTTP)"
+		text = "(unknown status)"
 	}
 	message := fmt.Sprintf("%d %s", resp.StatusCode, text)
 	if resp.StatusCode < 300 || resp.StatusCode > 399 {

@@ -99,19 +99,20 @@ func (k *Kind) dial(ctx context.Context, s *stop, p *plan) (*conn, error) {
 	if err := k.guard.checkName(p.host); err != nil {
 		return nil, err
 	}
-	// The attempt's own deadline comes through s, so that a deadline seen here is that of connecting.
+	// The attempt's own deadline comes through s: one seen here is that of connecting.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.connect)
 	defer cancel()
 	if err := s.during(closerFunc(cancel)); err != nil {
 		return nil, err
 	}
-	dialer := net.Dialer{Resolver: k.lookup, Control: func(_, address string, _ syscall.RawConn) error {
+	control := func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return &blockedError{text: "cannot tell what address " + address + " is"}
 		}
 		return k.guard.check(p.host, at)
-	}}
+	}
+	dialer := net.Dialer{Resolver: k.lookup, Control: control}
 	tcp, err := dialer.DialContext(ctx, "tcp", p.addr)
 	if err != nil {
 		return nil, connectError(ctx, err)

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -113,6 +114,9 @@ func (x *exchange) receive(c *conn) error {
 			return c.readErr // a line cut short also cannot be read, but that is not why
 		case err != nil:
 			return err
+		}
+		if resp.ProtoMajor != 1 || resp.StatusCode < 100 {
+			return fmt.Errorf("%s with status %d", resp.Proto, resp.StatusCode)
 		}
 		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
 			x.resp = resp

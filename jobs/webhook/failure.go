@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"unicode"
 	"unicode/utf8"
 
 	"nightshift/jobs"
@@ -182,9 +183,9 @@ func oneLine(s string, limit int) string {
 	s = strings.ToValidUTF8(clip(s, limit), "\uFFFD")
 	s = strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\r' || r == '\t' || r == '\u2028' || r == '\u2029' || r == '\u0085':
+		case unicode.IsSpace(r), r == '\u2028', r == '\u2029':
 			return ' '
-		case r < ' ' || r == 0x7f:
+		case unicode.IsControl(r):
 			return utf8.RuneError
 		}
 		return r

@@ -49,10 +49,11 @@ func nameServer(t testing.TB, addresses func(name string) []string) *names {
 }
 
 func (ns *names) resolver() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "udp", ns.addr)
-	}}
+	}
+	return &net.Resolver{PreferGo: true, Dial: dial}
 }
 
 // answerQuery gives nil where it stays silent: for names that begin with "silent".

@@ -28,7 +28,7 @@ type plan struct {
 
 	head      []byte // request line and headers, up to what depends on the run
 	overrides map[string]bool
-	nightshft bool // send the Nightshift-* headers
+	announce  bool // send the Nightshift-* headers
 }
 
 // plans remembers the plans of webhooks by pointer: a webhook is not changed once it was called.
@@ -66,7 +66,7 @@ func newPlan(w *jobs.Webhook, userAgent string) (*plan, error) {
 	if w == nil {
 		return nil, errors.New("the job has no webhook")
 	}
-	p := &plan{nightshft: w.NightshiftHeaders == nil || *w.NightshiftHeaders}
+	p := &plan{announce: w.NightshiftHeaders == nil || *w.NightshiftHeaders}
 	u, err := p.target(w.URL)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,8 @@ func methodOf(method string) (string, error) {
 	}
 	m := strings.ToUpper(method)
 	if m == http.MethodConnect || !isToken(m) {
-		return "", fmt.Errorf("the method %.40q cannot be sent: want one such as POST, PUT or GET", method)
+		return "", fmt.Errorf("the method %.40q cannot be sent: "+
+			"want one such as POST, PUT or GET", method)
 	}
 	return m, nil
 }
@@ -139,7 +140,7 @@ func methodOf(method string) (string, error) {
 func (p *plan) render(b []byte, call *jobs.Call) []byte {
 	b = append(b, p.head...)
 	b = p.header(b, "Idempotency-Key", call.Operation.String())
-	if p.nightshft {
+	if p.announce {
 		b = p.header(b, "Nightshift-Job", call.Job)
 		b = p.header(b, "Nightshift-Run", call.Run.String())
 		b = p.header(b, "Nightshift-Attempt", strconv.Itoa(call.Attempt))

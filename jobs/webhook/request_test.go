@@ -12,7 +12,9 @@ import (
 )
 
 // sent runs one attempt against a receiver and gives what it got.
-func sent(t *testing.T, change func(w *jobs.Webhook, c *jobs.Call)) (line, host, body string, h http.Header) {
+func sent(
+	t *testing.T, change func(w *jobs.Webhook, c *jobs.Call),
+) (line, host, body string, h http.Header) {
 	t.Helper()
 	r := receive(t, answers(ok("")))
 	w := &jobs.Webhook{URL: r.url + "?q=1"}

@@ -64,7 +64,9 @@ func asciiHost(u *url.URL) (string, error) {
 		return host, nil
 	}
 	var wire bytes.Buffer
-	probe := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: u.Scheme, Host: host, Path: "/"}}
+	probe := &http.Request{
+		Method: http.MethodGet, URL: &url.URL{Scheme: u.Scheme, Host: host, Path: "/"},
+	}
 	if err := probe.Write(&wire); err == nil {
 		if req, err := http.ReadRequest(bufio.NewReader(&wire)); err == nil && isASCII(req.Host) {
 			u.Host = strings.Replace(u.Host, host, req.Host, 1)
