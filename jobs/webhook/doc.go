@@ -8,7 +8,7 @@
 // for GET and HEAD, and for everything that carries an Idempotency-Key. Here an attempt writes
 // its request once, by construction: there is one place that writes and no loop around it. It also
 // saves the two goroutines per connection and the hand-over to them for each request: an attempt
-// takes about a third of the CPU time of a bare http.Client (BenchmarkAttempt). Answers are read by
+// takes less than half the time of a bare http.Client (BenchmarkAttempt). Answers are read by
 // [net/http.ReadResponse].
 //
 // Kept connections: one is used again at most 30 s after its last answer, sooner where the answer
