@@ -27,6 +27,8 @@ func failureOf(x *exchange, err error) *jobs.Failure {
 	switch {
 	case errors.Is(err, errHeaderTooLarge):
 		f.Message = fmt.Sprintf("the headers of %s's answer are larger than 64 KiB", name)
+	case errors.Is(err, errUnasked):
+		f.Message = fmt.Sprintf("%s did not answer in HTTP/1.1: %s", name, errUnasked)
 	case x.phase == phaseBody:
 		f.Message = fmt.Sprintf("%s %s in the middle of the answer (status %d), after %s of its body",
 			name, brokeHow(err), x.resp.StatusCode, bytesText(x.size))
