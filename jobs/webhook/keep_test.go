@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -134,6 +135,23 @@ func TestConnectionThatEndsAsItIsTakenCostsNoAttempt(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestConnectionThatSpeaksFirstIsGivenNoRequest(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := newConn(ours, ours)
+	defer c.Close()
+	go func() { _, _ = theirs.Write([]byte("SSH-2.0-OpenSSH_9.2\r\n")) }()
+	if n, err := c.Read(make([]byte, 100)); n != 0 || err != errUnasked {
+		t.Errorf("read: %d bytes, %v", n, err)
+	}
+	if n, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); n != 0 || err != errUnasked {
+		t.Errorf("write: %d bytes, %v", n, err)
+	}
+	x := exchange{plan: &plan{name: "h.example:80"}, conn: c, phase: phaseSend}
+	rep := failed(failureOf(&x, x.fault(io.ErrUnexpectedEOF)))
+	wantFailure(t, rep, jobs.FailConnection, "h.example:80 did not answer in HTTP/1.1")
 }
 
 // What comes after an answer is not the answer to the next request, even if it reads like one.

@@ -133,6 +133,19 @@ func TestDeadlineEndsALookup(t *testing.T) {
 	}
 }
 
+// The Transport goes on dialling for others when an attempt ends; here nothing is left of it.
+func TestDeadlineEndsAHandshake(t *testing.T) {
+	mute := receive(t, (*peer).gone)
+	k := newKind(t, Config{})
+	k.connect = time.Hour
+	rep := callFor(t, k, hook("https://"+mute.addr+"/"), 50*time.Millisecond)
+	if rep.Stopped != jobs.ErrTimeout ||
+		!strings.Contains(rep.Failure.Message, "while connecting to "+mute.addr) {
+		t.Errorf("stopped %v, failure %v", rep.Stopped, rep.Failure)
+	}
+	until(t, "the connection to close", func() bool { return mute.open.Load() == 0 })
+}
+
 func TestManyAddressesAreFine(t *testing.T) {
 	r := receive(t, answers(ok("{}")))
 	port := r.addr[strings.LastIndexByte(r.addr, ':'):]

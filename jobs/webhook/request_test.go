@@ -132,6 +132,9 @@ func TestMethodDecidesWhetherABodyIsSent(t *testing.T) {
 			if got := h.Get("Content-Length"); got != want || (body != "") != (want != "") {
 				t.Errorf("content length %q, body %q: want %q", got, body, want)
 			}
+			if got := h.Get("Transfer-Encoding"); got != "" {
+				t.Errorf("transfer encoding %q", got)
+			}
 			if (h.Get("Content-Type") != "") != (want != "") {
 				t.Errorf("content type %q", h.Get("Content-Type"))
 			}
