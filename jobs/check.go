@@ -34,22 +34,46 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s: want at most %d bytes, got %d", e.Location, e.Limit, e.Size)
 }
 
-// ParseJob reads a job document as it is sent, strictly, and checks it with Check. It gives a
-// *SyntaxError, an *InvalidError or, for a payload over MaxPayload, a *TooLargeError. What a
-// document says of the job's state is dropped. Rules and backoff are not judged here: see Compile.
+// ParseJob reads a job document as it is sent, strictly, checks it with Check and compiles its
+// rules. It gives a *SyntaxError, a *TooLargeError for a payload over MaxPayload, or an
+// *InvalidError with all that is wrong. What a document says of the job's state is dropped.
 func ParseJob(data []byte) (*Job, error) {
 	var j Job
-	if err := DecodeJSON(data, &j); err != nil {
+	var invalid *InvalidError
+	if err := DecodeJSON(data, &j); err != nil && !errors.As(err, &invalid) {
 		return nil, err
 	}
 	j.dropState()
 	if len(j.Payload) > MaxPayload {
 		return nil, &TooLargeError{Location: "payload", Size: len(j.Payload), Limit: MaxPayload}
 	}
-	if err := Invalid(j.Check()); err != nil {
+	found := j.Check()
+	var rules *InvalidError
+	if _, err := Compile(&j, nil, nil); errors.As(err, &rules) {
+		found = append(found, rules.Faults...)
+	}
+	if invalid != nil {
+		found = append(invalid.Faults, besides(found, invalid.Faults)...)
+	}
+	if err := Invalid(found); err != nil {
 		return nil, err
 	}
 	return &j, nil
+}
+
+// besides leaves out the faults at places that could not be read: they follow from that.
+func besides(found, unread []Fault) []Fault {
+	return slices.DeleteFunc(found, func(f Fault) bool {
+		return f.Location == "" || slices.ContainsFunc(unread, func(u Fault) bool {
+			return within(f.Location, u.Location) || within(u.Location, f.Location)
+		})
+	})
+}
+
+// within reports whether a location is that of a part of another, or the same.
+func within(part, whole string) bool {
+	rest, ok := strings.CutPrefix(part, whole)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // ParseDocument reads a stored document: fields that this version does not know are passed

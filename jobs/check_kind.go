@@ -34,7 +34,8 @@ func (w *Webhook) check(f *faults) {
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
-		at, value, lower := memberLocation("webhook.headers", name), w.Headers[name], strings.ToLower(name)
+		at, value, lower := memberLocation("webhook.headers", name), w.Headers[name],
+			strings.ToLower(name)
 		switch {
 		case !validToken(name):
 			f.add(at, "want a header name of letters, digits and !#$%%&'*+-.^_`|~")
@@ -61,7 +62,8 @@ func badHeaderRune(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 // validToken is a token of RFC 9110, 5.6.2.
 func validToken(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; !isLetter(c) && !isDigit(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+		if c := s[i]; !isLetter(c) && !isDigit(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~",
+			rune(c)) {
 			return false
 		}
 	}
@@ -92,7 +94,8 @@ func (f *faults) checkURL(at, text string) {
 		f.add(at, noTemplates)
 		return
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }):
-		f.add(at, "want printable ASCII without spaces and backslashes: a host with other letters in "+
+		f.add(at, "want printable ASCII without spaces and backslashes: a host with other "+
+			"letters in "+
 			"its xn-- form, all else percent-encoded")
 		return
 	}
@@ -138,7 +141,8 @@ func (f *faults) checkHost(at string, u *url.URL) {
 		}
 	case err == nil: // IPv4
 	case !validHost(host):
-		f.add(at, "want a host name or an IP address; 127.0.0.1 in full and decimal, IPv6 in brackets")
+		f.add(at, "want a host name or an IP address; 127.0.0.1 in full and decimal, IPv6 in "+
+			"brackets")
 	}
 }
 
@@ -187,8 +191,10 @@ func (s *Script) check(f *faults) {
 		}
 		f.checkValue(at, value)
 	}
-	if s.Dir != "" && (!path.IsAbs(s.Dir) || len(s.Dir) > maxPath || strings.Contains(s.Dir, "\x00")) {
-		f.add("script.dir", "want the absolute path of a folder, or null for an empty one of its own")
+	if s.Dir != "" && (!path.IsAbs(s.Dir) || len(s.Dir) > maxPath || strings.Contains(s.Dir,
+		"\x00")) {
+		f.add("script.dir", "want the absolute path of a folder, or null for an empty one of "+
+			"its own")
 	}
 	if g := s.Grace; g != nil && (*g < 0 || g.Std() > MaxGrace) {
 		f.add("script.grace", "want from 0s to 1h")
@@ -233,7 +239,8 @@ func (f *faults) checkScriptPath(at, p string) {
 	case path.IsAbs(p):
 		f.add(at, "want a path below the scripts folder, such as sync/run.py, not an absolute one")
 	case len(p) > maxPath || strings.ContainsFunc(p, bad):
-		f.add(at, "want a path of at most %d bytes without backslashes and control characters", maxPath)
+		f.add(at, "want a path of at most %d bytes without backslashes and control characters",
+			maxPath)
 	case p == ".." || strings.HasPrefix(p, "../") || strings.Contains(p, "/../") ||
 		strings.HasSuffix(p, "/.."):
 		f.add(at, "want a path below the scripts folder, without ..")

@@ -485,7 +485,7 @@ func decideCases() []decideCase {
 		{
 			name: "no retry past max_elapsed", retry: Retry{MaxElapsed: new(Duration(time.Hour + 5*second))},
 			e: ending(failHTTP(500), 0), state: Failed, outcome: OutcomeFailed, action: "fail", by: "max_elapsed", charged: 1, kind: FailHTTP,
-			reason: []string{"attempt 1 of 8 failed; another try in 10s would come later than max_elapsed (1h0m5s after "},
+			reason: []string{"attempt 1 of 8 failed; another try in 10s would come later than max_elapsed (1h5s after "},
 		},
 		{
 			name: "a retry at max_elapsed", retry: Retry{MaxElapsed: new(Duration(time.Hour + 10*second))},

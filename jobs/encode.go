@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -28,6 +29,7 @@ func AppendJSON(dst []byte, v any) []byte {
 type encodeFunc func(dst []byte, v reflect.Value) []byte
 
 var (
+	textMapType       = reflect.TypeFor[map[string]string]()
 	idType            = reflect.TypeFor[ID]()
 	jsonMarshalerType = reflect.TypeFor[jsonMarshaler]()
 	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
@@ -57,6 +59,8 @@ func makeEncoder(t reflect.Type) encodeFunc {
 		}
 	case idType:
 		return encodeID
+	case textMapType:
+		return encodeTextMap
 	}
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -74,9 +78,13 @@ func makeEncoder(t reflect.Type) encodeFunc {
 	case reflect.Bool:
 		return func(dst []byte, v reflect.Value) []byte { return strconv.AppendBool(dst, v.Bool()) }
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return func(dst []byte, v reflect.Value) []byte { return strconv.AppendInt(dst, v.Int(), 10) }
+		return func(dst []byte, v reflect.Value) []byte {
+			return strconv.AppendInt(dst, v.Int(), 10)
+		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return func(dst []byte, v reflect.Value) []byte { return strconv.AppendUint(dst, v.Uint(), 10) }
+		return func(dst []byte, v reflect.Value) []byte {
+			return strconv.AppendUint(dst, v.Uint(), 10)
+		}
 	case reflect.Float32, reflect.Float64:
 		bits := t.Bits()
 		return func(dst []byte, v reflect.Value) []byte { return appendFloat(dst, v.Float(), bits) }
@@ -168,6 +176,25 @@ func listEncoder(elem reflect.Type) encodeFunc {
 	}
 }
 
+// encodeTextMap is mapEncoder for labels, headers and the like.
+func encodeTextMap(dst []byte, v reflect.Value) []byte {
+	m := v.Interface().(map[string]string)
+	if m == nil {
+		return append(dst, "null"...)
+	}
+	keys := slices.AppendSeq(make([]string, 0, 8), maps.Keys(m))
+	slices.Sort(keys)
+	dst = append(dst, '{')
+	for i, key := range keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(AppendJSONString(dst, key), ':')
+		dst = AppendJSONString(dst, m[key])
+	}
+	return append(dst, '}')
+}
+
 func mapEncoder(t reflect.Type) encodeFunc {
 	write := sync.OnceValue(func() encodeFunc { return encoderOf(t.Elem()) })
 	return func(dst []byte, v reflect.Value) []byte {
@@ -175,7 +202,9 @@ func mapEncoder(t reflect.Type) encodeFunc {
 			return append(dst, "null"...)
 		}
 		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+		slices.SortFunc(keys, func(a, b reflect.Value) int {
+			return cmp.Compare(a.String(), b.String())
+		})
 		dst = append(dst, '{')
 		for i, key := range keys {
 			if i > 0 {

@@ -28,6 +28,7 @@ type twin struct {
 	Short  []float64          `json:"short,omitempty"`
 	Map    map[string]int     `json:"map"`
 	Few    map[string]*string `json:"few,omitempty"`
+	Texts  map[string]string  `json:"texts"`
 	Any    any                `json:"any"`
 	State  State              `json:"state"`
 	Wait   *Duration          `json:"wait,omitempty"`
@@ -37,7 +38,6 @@ type twin struct {
 	Run    ID                 `json:"run"`
 	Std    time.Time          `json:"std"`
 	Skip   string             `json:"-"`
-	Dash   string             `json:"-,"`
 	Plain  int
 	inTwin
 	hidden int
@@ -50,28 +50,37 @@ type inTwin struct {
 
 func drawTwin(t *rapid.T) twin {
 	return twin{
-		Text:   rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("\x00\n\t\b\f\"\\/é\u2028\u2029<>&\x7f😀")))).Draw(t, "text"),
-		Empty:  rapid.StringN(0, 2, -1).Draw(t, "empty"),
-		Flag:   rapid.Bool().Draw(t, "flag"),
-		Int:    rapid.Int().Draw(t, "int"),
-		Small:  rapid.Int8Range(-1, 1).Draw(t, "small"),
-		Uint:   rapid.Uint32().Draw(t, "uint"),
-		Float:  rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, 1e-7, 1e21, 1e20, -1e-6, math.MaxFloat64, 5e-324})).Draw(t, "float"),
+		Text: rapid.OneOf(rapid.String(),
+			rapid.StringOf(rapid.RuneFrom([]rune("\x00\n\t\b\f\"\\/é\u2028\u2029<>&\x7f😀")))).Draw(t, "text"),
+		Empty: rapid.StringN(0, 2, -1).Draw(t, "empty"),
+		Flag:  rapid.Bool().Draw(t, "flag"),
+		Int:   rapid.Int().Draw(t, "int"),
+		Small: rapid.Int8Range(-1, 1).Draw(t, "small"),
+		Uint:  rapid.Uint32().Draw(t, "uint"),
+		Float: rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{
+			0, 1e-7, 1e21, 1e20,
+			-1e-6, math.MaxFloat64, 5e-324,
+		})).Draw(t, "float"),
 		Single: rapid.Float32().Draw(t, "single"),
 		Ptr:    rapid.Ptr(rapid.Int(), true).Draw(t, "ptr"),
 		List:   rapid.SliceOf(rapid.String()).Draw(t, "list"),
 		Short:  rapid.SliceOfN(rapid.Float64(), 0, 2).Draw(t, "short"),
 		Map:    rapid.MapOf(rapid.String(), rapid.Int()).Draw(t, "map"),
 		Few:    rapid.MapOfN(rapid.String(), rapid.Ptr(rapid.String(), true), 0, 2).Draw(t, "few"),
+		Texts:  rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "texts"),
 		Any: rapid.SampledFrom([]any{
-			nil, 1, "x", 2.5, []any{true, nil}, map[string]any{"b": 1, "a": State(2)}, &inTwin{Inner: 3},
+			nil, 1, "x", 2.5,
+			[]any{true, nil},
+			map[string]any{"b": 1, "a": State(2)},
+			&inTwin{Inner: 3},
 		}).Draw(t, "any"),
-		State:  State(rapid.IntRange(0, 9).Draw(t, "state")),
-		Wait:   rapid.Ptr(rapid.Custom(drawDuration), true).Draw(t, "wait"),
-		At:     rapid.Custom(drawTime).Draw(t, "at"),
-		Zero:   Retain{Failed: rapid.Ptr(rapid.Custom(drawDuration), true).Draw(t, "zero")},
-		Bytes:  rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"),
-		Run:    IDOf(rapid.Int64Range(0, 1<<60-1).Draw(t, "seq"), -1<<63|rapid.Int64Range(0, 1<<62-1).Draw(t, "tail")),
+		State: State(rapid.IntRange(0, 9).Draw(t, "state")),
+		Wait:  rapid.Ptr(rapid.Custom(drawDuration), true).Draw(t, "wait"),
+		At:    rapid.Custom(drawTime).Draw(t, "at"),
+		Zero:  Retain{Failed: rapid.Ptr(rapid.Custom(drawDuration), true).Draw(t, "zero")},
+		Bytes: rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"),
+		Run: IDOf(rapid.Int64Range(0, 1<<60-1).Draw(t, "seq"), -1<<63|rapid.Int64Range(0,
+			1<<62-1).Draw(t, "tail")),
 		Std:    time.UnixMilli(rapid.Int64Range(0, 1<<41).Draw(t, "std")).UTC(),
 		Skip:   "x",
 		Plain:  rapid.Int().Draw(t, "plain"),
@@ -83,7 +92,8 @@ func drawTwin(t *rapid.T) twin {
 func drawDuration(t *rapid.T) Duration {
 	return Duration(rapid.OneOf(
 		rapid.Int64Range(0, int64(MaxDuration)),
-		rapid.Map(rapid.Int64Range(0, 10_000), func(n int64) int64 { return n * int64(time.Second) }),
+		rapid.Map(rapid.Int64Range(0, 10_000),
+			func(n int64) int64 { return n * int64(time.Second) }),
 		rapid.Int64Range(0, int64(time.Minute)),
 	).Draw(t, "duration"))
 }
@@ -122,7 +132,8 @@ func TestDecodeJSONReadsWhatAppendJSONWrote(t *testing.T) {
 			List:    rapid.SliceOf(rapid.String()).Draw(t, "list"),
 			Labels:  rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "labels"),
 			Payload: Raw(`{"n" : [ ` + number.Draw(t, "number") + ` ]}`),
-			At:      rapid.Custom(drawTime).Draw(t, "at"), Wait: rapid.Custom(drawDuration).Draw(t, "wait"),
+			At:      rapid.Custom(drawTime).Draw(t, "at"), Wait: rapid.Custom(drawDuration).Draw(t,
+				"wait"),
 			Run: IDOf(rapid.Int64Range(0, 1<<60-1).Draw(t, "seq"), -1<<63),
 		}
 		text := AppendJSON(nil, v)
@@ -137,7 +148,8 @@ func TestDecodeJSONReadsWhatAppendJSONWrote(t *testing.T) {
 }
 
 func TestAppendJSONWritesRawByteForByte(t *testing.T) {
-	payload := Raw("{\n  \"id\": 9007199254740993, \"a\" :1.10,\"b\":1e400,\"c\":\"\\u003c\\ud800<\" }")
+	payload := Raw("{\n  \"id\": 9007199254740993, \"a\" " +
+		":1.10,\"b\":1e400,\"c\":\"\\u003c\\ud800<\" }")
 	v := struct {
 		P Raw            `json:"p"`
 		N Raw            `json:"n"`
@@ -145,7 +157,8 @@ func TestAppendJSONWritesRawByteForByte(t *testing.T) {
 		M map[string]Raw `json:"m"`
 		A any            `json:"a"`
 	}{P: payload, M: map[string]Raw{"x": payload}, A: payload}
-	want := `{"p":` + string(payload) + `,"n":null,"m":{"x":` + string(payload) + `},"a":` + string(payload) + `}`
+	want := `{"p":` + string(payload) + `,"n":null,"m":{"x":` + string(payload) + `},"a":` +
+		string(payload) + `}`
 	if got := string(AppendJSON(nil, v)); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -176,7 +189,10 @@ func TestEncodingJSONReadsAndWritesTheTypesToo(t *testing.T) {
 		ID ID       `json:"id"`
 	}
 	id := IDOf(1<<40, -1<<63)
-	for _, v := range []view{{P: Raw("null")}, {P: Raw(`{"a":[1.10]}`), T: 1796000000123, D: 90e9, ID: id}} {
+	for _, v := range []view{{P: Raw("null")}, {
+		P: Raw(`{"a":[1.10]}`), T: 1796000000123, D: 90e9,
+		ID: id,
+	}} {
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 		form = 'e'
 	}
 	dst = strconv.AppendFloat(dst, f, form, -1, bits)
-	if n := len(dst); form == 'e' && n >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
+	if n := len(dst); form == 'e' && n >= 4 && string(dst[n-4:n-1]) == "e-0" {
 		dst[n-2] = dst[n-1] // e-09 is e-9
 		dst = dst[:n-1]
 	}

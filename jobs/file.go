@@ -7,7 +7,6 @@ import (
 	"io"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -20,7 +19,8 @@ func (f *File) readYAML(data []byte) error {
 	source := yaml.NewDecoder(bytes.NewReader(data))
 	err := source.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return f.invalid([]FileFault{f.whole("holds nothing to apply: the file is empty")})
+		f.fault(0, 0, "", "holds nothing to apply: the file is empty")
+		return f.invalid()
 	}
 	more := err
 	if err == nil {
@@ -28,8 +28,8 @@ func (f *File) readYAML(data []byte) error {
 	}
 	switch {
 	case more == nil:
-		msg := "want one document: a second one begins here"
-		return f.invalid([]FileFault{{f.Name, second.Line, second.Column, Fault{Message: msg}}})
+		f.fault(second.Line, second.Column, "", "want one document: a second one begins here")
+		return f.invalid()
 	case !errors.Is(more, io.EOF):
 		parts := yamlLine.FindStringSubmatch(more.Error())
 		line, _ := strconv.Atoi(parts[1])
@@ -39,8 +39,8 @@ func (f *File) readYAML(data []byte) error {
 		return e
 	}
 	w := yamlWriter{file: f}
-	if w.value(&doc, 0); len(w.faults) > 0 {
-		return f.invalid(w.faults)
+	if w.value(&doc, 0); len(f.found) > 0 {
+		return f.invalid()
 	}
 	f.text, f.marks = w.out, w.marks
 	return nil
@@ -48,10 +48,9 @@ func (f *File) readYAML(data []byte) error {
 
 // yamlWriter writes YAML nodes as JSON. Its methods return false where it has to stop.
 type yamlWriter struct {
-	file   *File
-	out    []byte
-	marks  []mark
-	faults []FileFault
+	file  *File
+	out   []byte
+	marks []mark
 
 	aliases int // that are being written out
 	written int // bytes and nodes on account of aliases
@@ -64,8 +63,7 @@ const nodeCost = 16
 const maxYAMLDepth = 4 * MaxDepth
 
 func (w *yamlWriter) fault(n *yaml.Node, format string, args ...any) {
-	msg := Fault{Message: fmt.Sprintf(format, args...)}
-	w.faults = append(w.faults, FileFault{w.file.Name, n.Line, n.Column, msg})
+	w.file.fault(n.Line, n.Column, "", fmt.Sprintf(format, args...))
 }
 
 func (w *yamlWriter) mark(n *yaml.Node) {
@@ -274,66 +272,4 @@ func (w *yamlWriter) scalar(n *yaml.Node) {
 	default:
 		w.out = append(w.out, json...)
 	}
-}
-
-func tagFits(tag, json string) bool {
-	switch tag {
-	case "!!null":
-		return json == "null"
-	case "!!bool":
-		return json == "true" || json == "false"
-	case "!!int":
-		return strings.Trim(json, "-0123456789") == ""
-	}
-	return json[0] == '-' || isDigit(json[0])
-}
-
-func isYAMLNull(s string) bool {
-	return s == "" || s == "~" || s == "null" || s == "Null" || s == "NULL"
-}
-
-var (
-	yamlNumber = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	yamlOdd    = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+|[-+]?0[0-9]+)$`)
-	yamlNoJSON = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
-)
-
-// plainYAML is the JSON text of a plain scalar by the core schema of YAML 1.2 (10.3.2); "" where
-// it is a string. The problem is what keeps it from being JSON.
-func plainYAML(s string) (json, problem string) {
-	switch {
-	case isYAMLNull(s):
-		return "null", ""
-	case s == "true" || s == "True" || s == "TRUE":
-		return "true", ""
-	case s == "false" || s == "False" || s == "FALSE":
-		return "false", ""
-	case yamlNoJSON.MatchString(s):
-		return "", "JSON has no infinity and no NaN: put it in quotes if it is text"
-	case yamlOdd.MatchString(s):
-		return "", "this number is not read alike everywhere: put it in quotes if it is text, " +
-			"else write it in decimal without leading zeros"
-	case !yamlNumber.MatchString(s):
-		return "", ""
-	}
-	// JSON wants digits on both sides of the point, and no plus.
-	s = strings.TrimPrefix(s, "+")
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	whole, rest := s, ""
-	if i := strings.IndexAny(s, "eE."); i >= 0 {
-		whole, rest = s[:i], s[i:]
-	}
-	if len(whole) > 1 && whole[0] == '0' {
-		return "", "want a number without leading zeros, or quotes around it if it is text"
-	}
-	if whole == "" {
-		whole = "0"
-	}
-	if strings.HasPrefix(rest, ".") && (len(rest) == 1 || !isDigit(rest[1])) {
-		rest = rest[1:] // 5. is 5
-	}
-	return sign + whole + rest, ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,9 +19,25 @@ type File struct {
 	Name string // as given to ParseFile; messages begin with it
 	Jobs []*Job
 
-	places []string // of the jobs
-	text   []byte   // JSON
-	marks  []mark   // where the pieces of text stand in the YAML; nil: it was JSON
+	places []place    // of the jobs
+	text   []byte     // JSON
+	lines  *positions // of text
+	marks  []mark     // where the pieces of text stand in the YAML; nil: it was JSON
+
+	found []FileFault // what is wrong
+	more  int         // how much more is
+}
+
+// maxFileFaults is how many faults of a file are listed.
+const maxFileFaults = 1000
+
+// maxJobs is how many jobs a file may hold.
+const maxJobs = 10_000
+
+// place is where a job stands.
+type place struct {
+	location string
+	offset   int // in the JSON text
 }
 
 // mark says that the JSON from offset on comes from a place in the YAML.
@@ -73,7 +90,8 @@ func (*fileDocument) FieldHint(parent, name string) string {
 	switch {
 	case parent != "":
 		return ""
-	case slices.Contains(strings.Fields("schedules policies dependencies queues alerts defaults"), name):
+	case slices.Contains(strings.Fields("schedules policies dependencies queues alerts defaults"),
+		name):
 		return "this version does not have it yet"
 	case belongs(reflect.TypeFor[Job](), "job", name) != "":
 		return "it belongs to a job, in the list or map below jobs"
@@ -84,7 +102,7 @@ func (*fileDocument) FieldHint(parent, name string) string {
 // fileJobs are jobs as a list, or as a map by name.
 type fileJobs struct {
 	list   []*Job
-	places []string
+	places []place
 	broken map[*Job]bool // could not be read: there is no use in checking them
 }
 
@@ -105,21 +123,40 @@ func (js *fileJobs) decodeJSON(d *decoder) bool {
 		if s := next(); s != stepValue {
 			return s == stepEnd
 		}
-		key, at := string(d.text(d.top().key)), d.top().at
-		named := !d.top().list
-		j := new(Job)
-		js.list, js.places = append(js.list, j), append(js.places, d.location(d.frames))
+		if d.top().n > maxJobs {
+			if d.top().n == maxJobs+1 {
+				d.fault(d.pos, "want at most "+strconv.Itoa(maxJobs)+" jobs in a file")
+			}
+			if !d.skip() {
+				return false
+			}
+			continue
+		}
 		before := len(d.faults) + d.more
-		if !decoderOf(jobType)(d, reflect.ValueOf(j).Elem()) {
+		if !js.job(d) {
 			return false
 		}
-		if named && j.Name != "" && j.Name != key {
-			d.fault(at, "its name is another than the key that it stands under")
-		} else if named {
-			j.Name = key
-		}
-		js.broken[j] = len(d.faults)+d.more > before
+		js.broken[js.list[len(js.list)-1]] = len(d.faults)+d.more > before
 	}
+}
+
+// job reads the next one. In a map its key is its name.
+func (js *fileJobs) job(d *decoder) bool {
+	key, at := string(d.text(d.top().key)), d.top().at
+	named := !d.top().list
+	j := new(Job)
+	d.space()
+	js.list = append(js.list, j)
+	js.places = append(js.places, place{d.location(d.frames), d.pos})
+	if !decoderOf(jobType)(d, reflect.ValueOf(j).Elem()) {
+		return false
+	}
+	if named && j.Name != "" && j.Name != key {
+		d.fault(at, "its name is another than the key that it stands under")
+	} else if named {
+		j.Name = key
+	}
+	return true
 }
 
 var (
@@ -136,11 +173,13 @@ var (
 // YAML becomes the JSON text of the same value, by the core schema of YAML 1.2 with these bounds:
 // only true and false are booleans, timestamps are strings, the text of numbers is kept. Numbers
 // that YAML versions read differently (007, 0x1F, 0o17), .inf, .nan and foreign tags are refused.
-// Anchors, aliases and merge keys (<<) are written out, up to MaxFile; a second document is refused.
+// Anchors, aliases and merge keys (<<) are written out, up to MaxFile. A second document is
+// refused.
 func ParseFile(name string, data []byte) (*File, error) {
 	f := &File{Name: name}
 	if len(data) > MaxFile {
-		return nil, f.invalid([]FileFault{f.whole("want at most %d bytes, got %d", MaxFile, len(data))})
+		f.fault(0, 0, "", fmt.Sprintf("want at most %d bytes, got %d", MaxFile, len(data)))
+		return nil, f.invalid()
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(data) {
@@ -151,29 +190,28 @@ func ParseFile(name string, data []byte) (*File, error) {
 	} else if err := f.readYAML(data); err != nil {
 		return nil, err
 	}
+	f.lines = newPositions(f.text)
 	var doc fileDocument
 	placed, syntax := decode(f.text, &doc, decodeOptions{short: shortForms})
 	if syntax != nil {
 		return nil, f.syntax(data, syntax.Offset, syntax.Msg)
 	}
-	var found []FileFault
 	for _, p := range placed {
 		line, column := f.at(p.offset)
-		found = append(found, FileFault{name, line, column, p.Fault})
+		f.fault(line, column, p.Location, p.Message)
 	}
-	if doc.Jobs.list == nil && len(found) == 0 {
-		found = append(found, f.whole("holds nothing to apply: want a list or map of jobs below jobs"))
+	if doc.Jobs.list == nil && len(placed) == 0 {
+		f.fault(0, 0, "", "holds nothing to apply: want a list or map of jobs below jobs")
 	}
 	f.Jobs, f.places = doc.Jobs.list, doc.Jobs.places
-	if found = append(found, f.check(doc.Jobs.broken)...); len(found) > 0 {
-		return nil, f.invalid(found)
+	if f.check(doc.Jobs.broken); len(f.found) > 0 {
+		return nil, f.invalid()
 	}
 	return f, nil
 }
 
-// check gives what is wrong with the jobs, one by one and together.
-func (f *File) check(broken map[*Job]bool) []FileFault {
-	var found []FileFault
+// check notes what is wrong with the jobs, one by one and together.
+func (f *File) check(broken map[*Job]bool) {
 	first := map[string]int{}
 	for i, j := range f.Jobs {
 		if broken[j] {
@@ -182,27 +220,34 @@ func (f *File) check(broken map[*Job]bool) []FileFault {
 		j.dropState()
 		list := faults(j.Check())
 		if other, twice := first[j.Name]; twice && j.Name != "" {
-			line, _ := f.Position(f.places[other])
-			list.add("name", "this name stands at %s too, on line %d", f.places[other], line)
+			line, _ := f.at(f.places[other].offset)
+			list.add("name", "this name stands at %s too, on line %d", f.places[other].location, line)
 		} else if j.Name == "" {
 			list.add("", "want a name")
+		} else {
+			first[j.Name] = i
 		}
-		first[j.Name] = i
-		found = append(found, f.PlaceFaults(i, list)...)
+		if len(f.found) >= maxFileFaults {
+			f.more += len(list)
+			continue
+		}
+		for _, p := range f.PlaceFaults(i, list) {
+			f.fault(p.Line, p.Column, p.Location, p.Message)
+		}
 	}
-	return found
 }
 
 // PlaceFaults gives faults of job i, with locations within that job, their place in the file.
 func (f *File) PlaceFaults(i int, list []Fault) []FileFault {
+	job := f.places[i]
 	placed := make([]FileFault, len(list))
 	for n, fault := range list {
-		location := f.places[i]
+		line, column := f.at(job.offset + locate(f.text[job.offset:], fault.Location))
+		location := job.location
 		if fault.Location != "" && fault.Location[0] != '[' {
 			location += "."
 		}
 		fault.Location = location + fault.Location
-		line, column := f.Position(fault.Location)
 		placed[n] = FileFault{f.Name, line, column, fault}
 	}
 	return placed
@@ -220,7 +265,7 @@ func (f *File) Position(location string) (line, column int) {
 // at is the place in the file of an offset in the JSON text.
 func (f *File) at(offset int) (line, column int) {
 	if f.marks == nil {
-		return lineColumn(f.text, offset)
+		return f.lines.at(offset)
 	}
 	i, exact := slices.BinarySearchFunc(f.marks, offset, func(m mark, offset int) int {
 		return cmp.Compare(m.offset, offset)
@@ -231,25 +276,34 @@ func (f *File) at(offset int) (line, column int) {
 	return f.marks[i].line, f.marks[i].column
 }
 
-func (f *File) whole(format string, args ...any) FileFault {
-	return FileFault{File: f.Name, Fault: Fault{Message: fmt.Sprintf(format, args...)}}
+func (f *File) fault(line, column int, location, msg string) {
+	if len(f.found) >= maxFileFaults {
+		f.more++
+		return
+	}
+	f.found = append(f.found, FileFault{f.Name, line, column, Fault{location, msg}})
 }
 
+// syntax is the error of a file that cannot be read.
 func (f *File) syntax(data []byte, offset int, msg string) *FileError {
-	line, column := lineColumn(data, offset)
+	line, column := newPositions(data).at(offset)
 	return &FileError{
 		Faults: []FileFault{{f.Name, line, column, Fault{Message: msg}}},
 		err:    &SyntaxError{offset, line, column, msg},
 	}
 }
 
-func (f *File) invalid(found []FileFault) *FileError {
-	slices.SortStableFunc(found, func(a, b FileFault) int {
+// invalid is the error of what was found.
+func (f *File) invalid() *FileError {
+	slices.SortStableFunc(f.found, func(a, b FileFault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+	if f.more > 0 {
+		f.found = append(f.found, FileFault{File: f.Name, Fault: andMore(f.more)})
+	}
 	invalid := &InvalidError{}
-	for _, fault := range found {
+	for _, fault := range f.found {
 		invalid.Faults = append(invalid.Faults, fault.Fault)
 	}
-	return &FileError{Faults: found, err: invalid}
+	return &FileError{Faults: f.found, err: invalid}
 }

@@ -25,6 +25,9 @@ func (e *SyntaxError) Error() string {
 // MaxFaults is how many faults of one document are listed; the rest is counted in one more.
 const MaxFaults = 10_000
 
+// andMore tells of the rest.
+func andMore(n int) Fault { return Fault{Message: fmt.Sprintf("and %d more faults", n)} }
+
 // FieldHinter is a document that knows where a field belongs which it does not have in the place
 // where it was found. parent is that place within the document, "" for its top level; the hint is a
 // clause such as "it belongs below retry", "" where there is nothing to say.
@@ -40,14 +43,16 @@ type FieldHinter interface {
 //
 // Null is the same as left out, for members of structs and of maps. Raw is the exception: it takes
 // the exact bytes of any value, null included, from first to last character, as a copy; depth is
-// counted anew within it, so that a payload is good or bad whatever it travels in. Whole numbers may
-// be written as 1.0 or 1e3. Types with UnmarshalText, Time and Duration are read from strings.
+// counted anew within it, so that a payload is good or bad whatever it travels in. Whole numbers
+// may be written as 1.0 or 1e3. Types with UnmarshalText, Time and Duration are read from strings.
 //
 // A lone surrogate (\ud800) is no character: in strings that are decoded it is a fault, within Raw
 // it stays as it was written. U+0000 is a character as any other.
 //
 // Messages name the types that were found and wanted and at most 40 characters of a key, a time
 // or a duration; other values are never quoted.
+//
+// A field with the tag max:"10000" takes a list of no more items; the rest is not kept in memory.
 //
 // It panics where v is not a pointer or holds a type that it cannot decode.
 func DecodeJSON(data []byte, v any) error {
@@ -147,7 +152,8 @@ func (d *decoder) release() {
 		return
 	}
 	*d = decoder{
-		frames: d.frames[:0], docs: d.docs[:0], keys: d.keys[:0], table: d.table[:0], arena: d.arena[:0],
+		frames: d.frames[:0], docs: d.docs[:0],
+		keys: d.keys[:0], table: d.table[:0], arena: d.arena[:0],
 	}
 	decoders.Put(d)
 }
@@ -163,7 +169,7 @@ func (d *decoder) whole(read func() bool) ([]placed, *SyntaxError) {
 		return nil, d.syntax
 	}
 	if d.more > 0 {
-		d.faults = append(d.faults, placed{Fault{Message: fmt.Sprintf("and %d more faults", d.more)}, 0})
+		d.faults = append(d.faults, placed{andMore(d.more), len(d.data)})
 	}
 	return d.faults, nil
 }
@@ -194,15 +200,8 @@ func badUTF8(data []byte) int {
 	return len(data)
 }
 
-// lineColumn tells where an offset is; columns count characters.
-func lineColumn(data []byte, offset int) (line, column int) {
-	before := data[:min(offset, len(data))]
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
-}
-
 func (d *decoder) fail(offset int, msg string) bool {
-	line, column := lineColumn(d.data, offset)
+	line, column := newPositions(d.data).at(offset)
 	d.syntax = &SyntaxError{Offset: offset, Line: line, Column: column, Msg: msg}
 	return false
 }

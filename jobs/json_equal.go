@@ -26,7 +26,7 @@ func HashJSON(b []byte) (hash [16]byte) {
 func canonicalJSON(b []byte) []byte {
 	d := newDecoder(b, decodeOptions{})
 	defer d.release()
-	c := canonical{decoder: d, dst: make([]byte, 0, len(b))}
+	c := canonical{decoder: d, dst: make([]byte, 0, len(b)), members: make([]span, 0, 32)}
 	if faults, err := d.whole(c.value); err != nil || len(faults) > 0 {
 		return append([]byte{0xff}, b...)
 	}

@@ -113,7 +113,10 @@ func drawValue(t *rapid.T, depth int) *value {
 
 // write gives a text of the value with members, space and escapes as drawn.
 func (v *value) write(t *rapid.T, b *bytes.Buffer) {
-	space := func() { b.WriteString(rapid.SampledFrom([]string{"", "", " ", "\n\t"}).Draw(t, "space")) }
+	space := func() {
+		b.WriteString(rapid.SampledFrom([]string{"", "", " ", "\n\t"}).Draw(t,
+			"space"))
+	}
 	space()
 	defer space()
 	order := make([]int, len(v.items))

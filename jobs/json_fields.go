@@ -4,17 +4,20 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
 
-// field is a field of a struct as JSON knows it. The tags are those of encoding/json.
+// field is a field of a struct as JSON knows it. The tags are those of encoding/json, and
+// max:"10000" at lists.
 type field struct {
 	name      string
 	index     []int // through embedded structs
 	typ       reflect.Type
 	omitEmpty bool
 	omitZero  bool
+	max       int // items that a list is read up to; 0: any number
 }
 
 var fieldCache sync.Map // reflect.Type → []field
@@ -52,6 +55,8 @@ func collectFields(t reflect.Type, outer []int) []field {
 		case sf.Tag.Get("json") == "-":
 		case embedded:
 			list = append(list, collectFields(sf.Type, index)...)
+		case sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Pointer:
+			panic(fmt.Sprintf("jobs: %s embeds a pointer: want a struct", t))
 		case !sf.IsExported():
 		case strings.Contains(options, "string"):
 			panic(fmt.Sprintf("jobs: %s.%s: the tag option string has no meaning here", t, sf.Name))
@@ -59,8 +64,9 @@ func collectFields(t reflect.Type, outer []int) []field {
 			if name == "" {
 				name = sf.Name
 			}
+			most, _ := strconv.Atoi(sf.Tag.Get("max"))
 			list = append(list, field{
-				name: name, index: index, typ: sf.Type,
+				name: name, index: index, typ: sf.Type, max: most,
 				omitEmpty: strings.Contains(options, "omitempty"),
 				omitZero:  strings.Contains(options, "omitzero"),
 			})

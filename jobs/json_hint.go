@@ -7,6 +7,10 @@ import (
 
 // unknown notes that the struct under way has no field of the key that was read.
 func (d *decoder) unknown(t reflect.Type) {
+	if len(d.faults) >= MaxFaults {
+		d.more++ // a hint takes its time
+		return
+	}
 	name := string(d.text(d.top().key))
 	d.fault(d.top().at, unknownField+d.fieldHint(t, name))
 }

@@ -66,8 +66,51 @@ func (d *decoder) find(key string, index int) bool {
 
 // isKey reports whether a key is the one that a location names, which may have been clipped.
 func isKey(key []byte, name string) bool {
-	if start, clipped := strings.CutSuffix(name, "…"); clipped && strings.HasPrefix(string(key), start) {
+	if start, clipped := strings.CutSuffix(name, "…"); clipped && strings.HasPrefix(string(key),
+		start) {
 		return true
 	}
 	return string(key) == name
+}
+
+// positions tells where the offsets of a text are. It counts in steps, so that many questions
+// about a long text, or a long line, cost little.
+type positions struct {
+	data  []byte
+	steps []lineColumn // of each positionStep bytes
+}
+
+// lineColumn is a place from 1; columns count characters.
+type lineColumn struct{ line, column int }
+
+const positionStep = 1 << 14
+
+func newPositions(data []byte) *positions { return &positions{data: data} }
+
+func (p *positions) at(offset int) (line, column int) {
+	offset = min(offset, len(p.data))
+	for len(p.steps) <= offset/positionStep {
+		place := lineColumn{1, 1}
+		if n := len(p.steps); n > 0 {
+			place = p.steps[n-1].after(p.data[(n-1)*positionStep : n*positionStep])
+		}
+		p.steps = append(p.steps, place)
+	}
+	step := offset / positionStep
+	place := p.steps[step].after(p.data[step*positionStep : offset])
+	return place.line, place.column
+}
+
+// after is the place behind some bytes, which may begin and end within a character: its
+// first byte counts for it.
+func (c lineColumn) after(data []byte) lineColumn {
+	for _, b := range data {
+		switch {
+		case b == '\n':
+			c.line, c.column = c.line+1, 1
+		case b&0xc0 != 0x80:
+			c.column++
+		}
+	}
+	return c
 }

@@ -49,8 +49,10 @@ type embedded struct {
 
 func TestDecodeJSONReadsEverySortOfField(t *testing.T) {
 	text := ` {
-	"text": "a\u00e9\ud83d\ude00\n\/", "flag": true, "count": -12, "small": 127, "big": 9223372036854775807,
-	"ratio": 1.5e3, "pointer": 7, "list": ["x", ""], "things": [{"if": "true", "max_attempts": 3}, {}],
+	"text": "a\u00e9\ud83d\ude00\n\/", "flag": true, "count": -12, "small": 127,
+		"big": 9223372036854775807,
+	"ratio": 1.5e3, "pointer": 7, "list": ["x", ""], "things": [{"if": "true", "max_attempts": 3},
+		{}],
 	"labels": {"a": "1", "b": null, "\u0063": "3"}, "raws": {"x": null, "y": [1.10]},
 	"payload": {"b" : 1.10, "a":[ 1e400, -0, "\ud800" ] }, "at": "2026-11-29T03:00:00.1239+01:00",
 	"wait": "1h30m", "maybe_for": "7d", "run": "0192e4a7-5b3c-7d1e-8f00-0123456789ab",
@@ -102,10 +104,12 @@ func TestDecodeJSONTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{`null`, []string{": want an object, got null"}},
 		{`5`, []string{": want an object, got a number"}},
 		{`{"text":5}`, []string{"text: want a string, got a number: put it in double quotes"}},
-		{`{"text":true}`, []string{"text: want a string, got true or false: put it in double quotes"}},
+		{`{"text":true}`, []string{"text: want a string, got true or false: put it in double " +
+			"quotes"}},
 		{`{"text":{}}`, []string{"text: want a string, got an object"}},
 		{`{"text":"\ud800"}`, []string{"text: want characters, got half of a surrogate pair"}},
-		{`{"text":"\udc00\ud800"}`, []string{"text: want characters, got half of a surrogate pair"}},
+		{`{"text":"\udc00\ud800"}`, []string{"text: want characters, got half of a surrogate " +
+			"pair"}},
 		{`{"labels":{"\ud800":"x"}}`, []string{
 			`labels["\xed\xa0\x80"]: want characters in the key, got half of a surrogate pair`,
 		}},
@@ -139,17 +143,21 @@ func TestDecodeJSONTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 			`wait: want a duration such as "250ms", "90s", "1h30m" or "7d", got a number`,
 		}},
 		{`{"wait":"soon"}`, []string{
-			`wait: "soon" is not a duration: want a duration such as "250ms", "90s", "1h30m" or "7d"`,
+			`wait: "soon" is not a duration: want a duration such as "250ms", "90s", "1h30m" or ` +
+				`"7d"`,
 		}},
 		{`{"run":"x"}`, []string{"run: " + errBadID.Error()}},
 		{`{"text":"a","text":"b"}`, []string{"text: this key stands twice in the same object"}},
-		{`{"text":"a","te\u0078t":"b"}`, []string{"text: this key stands twice in the same object"}},
+		{`{"text":"a","te\u0078t":"b"}`, []string{"text: this key stands twice in the same " +
+			"object"}},
 		{`{"payload":{"a":[0,{"b":1,"c":2,"b":3}]}}`, []string{
 			"payload.a[1].b: this key stands twice in the same object",
 		}},
-		{`{"labels":{"x":"1","x":null}}`, []string{"labels.x: this key stands twice in the same object"}},
+		{`{"labels":{"x":"1","x":null}}`, []string{"labels.x: this key stands twice in the same " +
+			"object"}},
 		{`{"payload":` + deep + `}`, []string{
-			"payload" + strings.Repeat("[0]", MaxDepth) + ": nested too deep: want at most 64 levels",
+			"payload" + strings.Repeat("[0]", MaxDepth) +
+				": nested too deep: want at most 64 levels",
 		}},
 		{`{"TEXT":"x"}`, []string{`TEXT: unknown field: want "text"`}},
 		{`{"maybeFor":"1s"}`, []string{`maybeFor: unknown field: want "maybe_for"`}},
@@ -160,7 +168,8 @@ func TestDecodeJSONTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		}},
 		{`{"zzz":1,"count":"x","yyy":{"a":1,"a":2},"flag":0}`, []string{
 			"zzz: unknown field", "count: want a whole number, got a string", "yyy: unknown field",
-			"yyy.a: this key stands twice in the same object", "flag: want true or false, got a number",
+			"yyy.a: this key stands twice in the same object",
+			"flag: want true or false, got a number",
 		}},
 	}
 	for _, tt := range tests {
@@ -230,7 +239,8 @@ func TestDecodeJSONRefusesWhatIsNotJSON(t *testing.T) {
 			continue
 		}
 		if syntax.Line != tt.line || syntax.Column != tt.column || syntax.Msg != tt.msg {
-			t.Errorf("%q: got %v, want line %d, column %d: %s", tt.text, err, tt.line, tt.column, tt.msg)
+			t.Errorf("%q: got %v, want line %d, column %d: %s", tt.text, err, tt.line, tt.column,
+				tt.msg)
 		}
 		if json.Valid([]byte(tt.text)) && utf8.ValidString(tt.text) {
 			t.Errorf("%q: refused, though encoding/json takes it", tt.text)
@@ -242,10 +252,12 @@ func TestDecodeJSONTakesWholeNumbersInAnyForm(t *testing.T) {
 	tests := map[string]string{
 		"0": "0", "-0": "0", "0.0": "0", "0e5": "0", "0e999999999999999999999": "0", "1.0": "1",
 		"1e3": "1000", "-1.50e1": "-15", "120e-1": "12", "1e18": "1000000000000000000",
-		"9223372036854775807.000": "9223372036854775807", "-9.223372036854775808e18": "-9223372036854775808",
-		"1e19": "range", "9.223372036854775808e18": "range", "1e99999999999999999999": "range",
-		"10000000000000000000000": "range", "1e-1": "fraction", "1e-99999999999999999999": "fraction",
-		"9007199254740992.5": "fraction", "1.00000000000000000000001": "fraction",
+		"9223372036854775807.000":  "9223372036854775807",
+		"-9.223372036854775808e18": "-9223372036854775808",
+		"1e19":                     "range", "9.223372036854775808e18": "range", "1e99999999999999999999": "range",
+		"10000000000000000000000": "range", "1e-1": "fraction",
+		"1e-99999999999999999999": "fraction",
+		"9007199254740992.5":      "fraction", "1.00000000000000000000001": "fraction",
 	}
 	for text, want := range tests {
 		var n int64
@@ -270,7 +282,8 @@ func TestDecodeJSONSurvivesAMillionLevels(t *testing.T) {
 		if err := ValidJSON(text); !errors.As(err, &invalid) {
 			t.Errorf("%s: got %v, want an InvalidError", open, err)
 		}
-		if err := DecodeJSON([]byte(`{"payload":`+string(text)), new(sample)); !errors.As(err, &invalid) {
+		if err := DecodeJSON([]byte(`{"payload":`+string(text)), new(sample)); !errors.As(err,
+			&invalid) {
 			t.Errorf("%s: got %v, want an InvalidError", open, err)
 		}
 	}
@@ -330,7 +343,8 @@ func TestDuplicateKeysOfInnerObjectsWithManyKeysAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := ValidJSON([]byte(text.String() + `"z":{` + big.String() + `"i3":0},"o5":0}`))
-	want := "z.i3: this key stands twice in the same object; o5: this key stands twice in the same object"
+	want := "z.i3: this key stands twice in the same object; o5: this key stands twice in the " +
+		"same object"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -348,19 +362,39 @@ func TestFaultsAreListedUpToABound(t *testing.T) {
 	}
 }
 
+func TestListsAreReadUpToTheirBound(t *testing.T) {
+	var got struct {
+		Runs []inner  `json:"runs" max:"2"`
+		Tags []string `json:"tags"`
+	}
+	if err := DecodeJSON([]byte(`{"runs":[{},{"if":"a"}],"tags":["a","b","c"]}`), &got); err != nil {
+		t.Fatal(err)
+	}
+	err := DecodeJSON([]byte(`{"runs":[{},{},{"zzz":1},5],"tags":[1]}`), &got)
+	want := "runs[2]: want at most 2 of them; " +
+		"tags[0]: want a string, got a number: put it in double quotes"
+	if err == nil || err.Error() != want || len(got.Runs) != 2 {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestMessagesDoNotQuoteValues(t *testing.T) {
 	secret := "hunter2-hunter2-hunter2-hunter2-hunter2-hunter2"
 	for _, text := range []string{
-		`{"count":"` + secret + `"}`, `{"list":"` + secret + `"}`, `{"labels":{"a":["` + secret + `"]}}`,
+		`{"count":"` + secret + `"}`, `{"list":"` + secret + `"}`, `{"labels":{"a":["` + secret +
+			`"]}}`,
 		`{"zzz":"` + secret + `"}`, `{"text":"` + secret, `{"run":"` + secret + `"}`,
 		`{"payload":"` + secret + `" x}`, `{"text":` + secret + `}`,
 	} {
-		if err := DecodeJSON([]byte(text), new(sample)); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if err := DecodeJSON([]byte(text),
+			new(sample)); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
-	for _, text := range []string{`{"wait":"` + secret + `"}`, `{"at":"` + secret + `"}`, `{"` + secret + `":1}`} {
-		if err := DecodeJSON([]byte(text), new(sample)); err == nil || strings.Contains(err.Error(), secret) {
+	for _, text := range []string{`{"wait":"` + secret + `"}`, `{"at":"` + secret + `"}`, `{"` +
+		secret + `":1}`} {
+		if err := DecodeJSON([]byte(text),
+			new(sample)); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: got %v, want it clipped", text, err)
 		}
 	}
@@ -380,7 +414,8 @@ func TestRawIsACopy(t *testing.T) {
 
 func TestDecodeLenientPassesUnknownFieldsOver(t *testing.T) {
 	var got inner
-	if err := DecodeLenient([]byte(`{"new":{"x":[]},"if":"a"}`), &got); err != nil || got.If != "a" {
+	if err := DecodeLenient([]byte(`{"new":{"x":[]},"if":"a"}`),
+		&got); err != nil || got.If != "a" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if err := DecodeLenient([]byte(`{"if":1}`), &got); err == nil {
@@ -392,7 +427,14 @@ func TestEditDistanceCountsChanges(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"queue", "queue", 0}, {"queue", "qeuue", 1}, {"retry", "retries", 3}} {
+	}{
+		{"", "", 0},
+		{"a", "", 1},
+		{"", "ab", 2},
+		{"queue", "queue", 0},
+		{"queue", "qeuue", 1},
+		{"retry", "retries", 3},
+	} {
 		if got := editDistance(tt.a, tt.b); got != tt.want {
 			t.Errorf("%s, %s: got %d, want %d", tt.a, tt.b, got, tt.want)
 		}
@@ -403,8 +445,10 @@ func TestEditDistanceCountsChanges(t *testing.T) {
 // surrogate is JSON to both or to neither, and then it means the same.
 func FuzzDecodeJSONAgreesWithEncodingJSON(f *testing.F) {
 	for _, seed := range []string{
-		`{"text":"a","count":1,"list":["x"],"payload":{"a":[1,2.5e3,null]}}`, `[`, `{"a":{"a":1,"a":2}}`,
-		`"\ud800"`, `{"at":"2026-11-29T02:00:00Z","wait":"1s"}`, `-0`, `1e400`, ` {} x`, "\xff", `{"":""}`,
+		`{"text":"a","count":1,"list":["x"],"payload":{"a":[1,2.5e3,null]}}`, `[`,
+		`{"a":{"a":1,"a":2}}`,
+		`"\ud800"`, `{"at":"2026-11-29T02:00:00Z","wait":"1s"}`, `-0`, `1e400`, ` {} x`, "\xff",
+		`{"":""}`,
 		`{"labels":{"a":null},"raws":{"x":null}}`, `[[[[1]]]]`, `{"text":"\u0000\ud83d\ude00"}`,
 	} {
 		f.Add([]byte(seed))

@@ -52,7 +52,7 @@ type rule struct {
 	delay  *Duration
 }
 
-// Compile checks all of a job's retry settings and compiles them over those of the policy it
+// Compile ruleChecks all of a job's retry settings and compiles them over those of the policy it
 // names (nil: none) and the policy default (nil: DefaultPolicy). The error is an *InvalidError
 // with every fault, located such as retry.rules[1].if, its message with line and column.
 func Compile(job *Job, named, def *Policy) (*Plan, error) {
@@ -129,10 +129,10 @@ func (r *Rule) BudgetKey(owner string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// compileLevel checks the settings of one place and compiles its rules. at is put before the
+// compileLevel ruleChecks the settings of one place and compiles its rules. at is put before the
 // locations of faults.
 func compileLevel(r *Retry, owner, at string) ([]*rule, []Fault) {
-	c := &checks{at: at}
+	c := &ruleChecks{at: at}
 	if r.MaxAttempts != nil {
 		c.within("max_attempts", *r.MaxAttempts, 1, MaxMaxAttempts)
 	}
@@ -155,36 +155,36 @@ func compileLevel(r *Retry, owner, at string) ([]*rule, []Fault) {
 	return rules, c.faults
 }
 
-// checks collects what is wrong.
-type checks struct {
+// ruleChecks collects what is wrong.
+type ruleChecks struct {
 	at     string
 	faults []Fault
 }
 
-func (c *checks) fault(field, format string, args ...any) {
+func (c *ruleChecks) fault(field, format string, args ...any) {
 	c.faults = append(c.faults, Fault{Location: c.at + field, Message: fmt.Sprintf(format, args...)})
 }
 
-func (c *checks) within(field string, n, low, high int) {
+func (c *ruleChecks) within(field string, n, low, high int) {
 	if n < low || n > high {
 		c.fault(field, "is %d: want a whole number from %d to %d", n, low, high)
 	}
 }
 
-func (c *checks) length(field string, d Duration) {
+func (c *ruleChecks) length(field string, d Duration) {
 	if d < 0 || d.Std() > MaxDuration {
 		c.fault(field, "is %s: want a duration from 0s to 3653d", d)
 	}
 }
 
 // oneOf refuses what is neither empty nor one of the two words.
-func (c *checks) oneOf(field, got, a, b string) {
+func (c *ruleChecks) oneOf(field, got, a, b string) {
 	if got != "" && got != a && got != b {
 		c.fault(field, "is %q: want %s or %s", clip(got, 40), a, b)
 	}
 }
 
-func (c *checks) backoff(b *Backoff) {
+func (c *ruleChecks) backoff(b *Backoff) {
 	c.oneOf("backoff.kind", b.Kind, BackoffExponential, BackoffFixed)
 	if b.Base != nil {
 		c.length("backoff.base", *b.Base)
@@ -204,7 +204,7 @@ func (c *checks) backoff(b *Backoff) {
 }
 
 // rule compiles the rule of that index; its faults are noted.
-func (c *checks) rule(r *Rule, owner string, i int) *rule {
+func (c *ruleChecks) rule(r *Rule, owner string, i int) *rule {
 	at := "rules[" + strconv.Itoa(i) + "]."
 	made := &rule{
 		by: owner + " rule " + strconv.Itoa(i+1), retry: r.Then == ThenRetry, reason: oneLine(r.Reason),
@@ -238,7 +238,7 @@ func (c *checks) rule(r *Rule, owner string, i int) *rule {
 }
 
 // after reads a duration, else an expression that gives one.
-func (c *checks) after(field, text string, made *rule) {
+func (c *ruleChecks) after(field, text string, made *rule) {
 	if d, err := ParseDuration(text); err == nil {
 		made.delay = &d
 		return

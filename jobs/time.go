@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -65,15 +66,29 @@ func (t Time) String() string {
 
 // ParseTime reads RFC 3339 with any offset; parts of a millisecond are cut off.
 func ParseTime(s string) (Time, error) {
-	var at time.Time
-	// Not time.Parse, which takes 2:00 for 02:00 and a comma for a point.
-	if err := at.UnmarshalText([]byte(s)); err != nil {
-		return 0, fmt.Errorf("%q is not a time: want RFC 3339, such as 2026-11-29T02:00:00Z", clip(s, 40))
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil || !strictTime(s) {
+		return 0, fmt.Errorf("%q is not a time: want RFC 3339, such as 2026-11-29T02:00:00Z",
+			clip(s, 40))
 	}
 	if y := at.UTC().Year(); y < 1971 || y > 9999 {
 		return 0, fmt.Errorf("%q is out of range: want a year from 1971 to 9999", clip(s, 40))
 	}
 	return TimeOf(at), nil
+}
+
+// strictTime refuses what time.Parse takes beyond RFC 3339: 2:00 for 02:00, a comma for a
+// point, offsets of a day and more (golang.org/issue/54580).
+func strictTime(s string) bool {
+	const date = len("2026-11-29T02")
+	if s[date] != ':' || strings.Contains(s, ",") {
+		return false
+	}
+	if strings.HasSuffix(s, "Z") {
+		return true
+	}
+	offset := s[len(s)-len("05:45"):]
+	return offset[:2] < "24" && offset[3:] < "60"
 }
 
 // MarshalJSON gives a string in RFC 3339, null for none.
@@ -94,6 +109,7 @@ type Duration time.Duration
 const MaxDuration = 3653 * 24 * time.Hour
 
 const durationForm = `a duration such as "250ms", "90s", "1h30m" or "7d"`
+
 
 // unit of durations.
 type unit struct {
@@ -120,7 +136,7 @@ func ParseDuration(s string) (Duration, error) {
 		return 0, nil
 	}
 	bad := func() (Duration, error) {
-		return 0, fmt.Errorf("%q is not a duration: want %s", clip(s, 40), durationForm)
+		return 0, fmt.Errorf("%q is not a duration: %w", clip(s, 40), errors.New("want "+durationForm))
 	}
 	if s == "" {
 		return bad()

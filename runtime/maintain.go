@@ -17,7 +17,7 @@ const (
 	pruneRest  = 20 * time.Millisecond
 	// stepCheck is how often the wall clock is held against the monotonic one; a step of more
 	// than stepLeast moves the times that were given as durations.
-	stepCheck = time.Second
+	stepCheck = 10 * time.Second
 	stepLeast = 2 * time.Second
 
 	probeEvery  = 2 * time.Second
@@ -31,14 +31,15 @@ func (r *Runtime) maintain() {
 	clock := time.NewTicker(stepCheck)
 	defer house.Stop()
 	defer clock.Stop()
-	watch := newStepWatch(time.Now())
+	began := time.Now()
+	watch := newStepWatch(began)
 	truncated := false
 	for {
 		select {
 		case <-r.stopping.Done():
 			return
 		case <-clock.C:
-			if step := watch.step(time.Now()); step != 0 {
+			if step := watch.step(time.Now(), time.Since(began)); step != 0 {
 				r.clockStepped(step)
 			}
 		case <-house.C:
@@ -84,18 +85,18 @@ func (r *Runtime) prune() {
 	}
 }
 
-// stepWatch tells when the wall clock was set.
+// stepWatch tells when the wall clock was set: it holds it against the monotonic one.
 type stepWatch struct {
-	start time.Time
+	start time.Time // wall clock alone
 	drift time.Duration
 }
 
-func newStepWatch(now time.Time) *stepWatch { return &stepWatch{start: now} }
+func newStepWatch(wall time.Time) *stepWatch { return &stepWatch{start: wall.Round(0)} }
 
-// step is by how much the wall clock was set since the last call, 0 where it was not.
-func (w *stepWatch) step(now time.Time) time.Duration {
-	wall := now.Round(0).Sub(w.start.Round(0))
-	drift := wall - now.Sub(w.start)
+// step is by how much the wall clock was set since the last call, 0 where it was not; ran is what
+// the monotonic clock says has passed since the start.
+func (w *stepWatch) step(wall time.Time, ran time.Duration) time.Duration {
+	drift := wall.Round(0).Sub(w.start) - ran
 	step := drift - w.drift
 	if step.Abs() < stepLeast {
 		return 0

@@ -53,9 +53,6 @@ func (p *plans) get(ctx context.Context, name string) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.deleted && e.plan.Job.CreatedAt == 0 {
-		return e, nil // a name that anybody may have made up: not kept
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.changes == changes {

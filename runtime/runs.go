@@ -54,6 +54,18 @@ func (r *Runtime) Runs(ctx context.Context, f store.RunFilter, p store.Page) ([]
 	return list, next, err
 }
 
+// MaxAttempts is the run's own, else that of its job as it stands; 0 where the job is gone.
+func (r *Runtime) MaxAttempts(ctx context.Context, run *jobs.Run) (int, error) {
+	if run.MaxAttempts > 0 {
+		return run.MaxAttempts, nil
+	}
+	e, err := r.plans.get(ctx, run.Job)
+	if err != nil || e.deleted {
+		return 0, err
+	}
+	return e.plan.MaxAttempts(0), nil
+}
+
 // explain says what a queued run waits for, where the store cannot know.
 func (r *Runtime) explain(run *jobs.Run) {
 	if run.State != jobs.Queued || run.HeldBy != nil && run.HeldBy.Kind == jobs.HeldPaused {

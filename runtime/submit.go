@@ -45,6 +45,11 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 		return nil, errors.Join(missing...)
 	}
 	out, err := r.store.Enqueue(ctx, subs)
+	for i := range out {
+		if out[i].Run != nil {
+			r.explain(out[i].Run)
+		}
+	}
 	return out, r.wrote(err)
 }
 

@@ -46,7 +46,8 @@ type Queue interface {
 	Orphans(ctx context.Context) ([]Lease, error)
 	// Cancel ends a run where nothing of it runs, else notes that it is to end.
 	Cancel(ctx context.Context, id jobs.ID, by By) (jobs.State, error)
-	// RunNow makes a scheduled or retrying run due now. ErrState for any other.
+	// RunNow makes a scheduled or retrying run due now; nothing is left to do for one that is
+	// queued or running. ErrState where it has ended.
 	RunNow(ctx context.Context, id jobs.ID, by By) error
 	// Requeue makes a new run that points back to an ended one. Where an unfinished
 	// requeue of it stands, that is the answer.
@@ -136,6 +137,7 @@ type Submitted struct {
 	Duplicate bool
 	Operation jobs.ID
 	DueAt     jobs.Time
+	Run       *jobs.Run // as it was made; nil of an earlier one
 }
 
 // EntryError is what is wrong with one submission of a batch.
@@ -180,7 +182,7 @@ type Claimed struct {
 	Leases  []Lease
 	Results []FinishResult // one per Finish, in order
 	NextDue jobs.Time      // when the next scheduled or retrying run falls due; zero: none
-	More    bool           // due runs are left that had no free worker
+	More    bool           // more fell due than one claim moves: claim again
 }
 
 // Lease is the right to execute one attempt of a run. Run and Number together are its

@@ -21,8 +21,10 @@ const (
 INSERT INTO jobs (name, revision, version, doc, queue, created_at, updated_at)
 VALUES ($1, 1, 1, $2, $3, $4, $4) RETURNING id`
 	updateJob = `
-UPDATE jobs SET revision = revision + 1, version = $2, doc = $3, queue = $4, created_at = $5, updated_at = $6,
-    deleted_at = NULL, paused_at = $7, pause_note = $8 WHERE id = $1`
+UPDATE jobs SET revision = revision + 1, version = $2, doc = $3, queue = $4, updated_at = $5 WHERE id = $1`
+	// Made again, a job goes on with its versions, history and keys, but not paused.
+	updateJobAnew = `
+UPDATE jobs SET deleted_at = NULL, created_at = $2, paused_at = NULL, pause_note = NULL WHERE id = $1`
 	updateJobDeleted = `UPDATE jobs SET revision = revision + 1, deleted_at = $2, updated_at = $2 WHERE id = $1`
 	updateJobPaused  = `UPDATE jobs SET paused_at = $2, pause_note = $3 WHERE id = $1`
 	insertVersion    = `INSERT INTO versions (job, version, spec, created_at) VALUES ($1, $2, $3, $4)`
@@ -32,7 +34,9 @@ UPDATE jobs SET revision = revision + 1, version = $2, doc = $3, queue = $4, cre
 	updateJobsRunsCancelled = `
 UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3
 WHERE job = $1 AND state IN (1, 2, 4, 5)`
-	updateRunsVersion = `UPDATE runs SET version = $2, lane = $3 WHERE job = $1 AND state IN (1, 2, 4) AND version <> $2`
+	// An attempt under way ends without another: its run has left the lane.
+	updateJobsRunsOrphaned = `UPDATE runs SET lane = NULL WHERE job = $1 AND state = 3`
+	updateRunsVersion      = `UPDATE runs SET version = $2, lane = $3 WHERE job = $1 AND state IN (1, 2, 4) AND version <> $2`
 )
 
 // storedJob is a job's row.
@@ -41,7 +45,6 @@ type storedJob struct {
 	job     *jobs.Job
 	doc     []byte
 	deleted bool
-	paused  bool
 }
 
 func scanJob(r Row) (*storedJob, error) {
@@ -53,7 +56,7 @@ func scanJob(r Row) (*storedJob, error) {
 	j.Name, j.Revision, j.Version = r.Text(0), r.Int(1), int(r.Int(2))
 	j.Paused, j.PauseNote = !r.Null(4), r.Text(5)
 	j.CreatedAt, j.UpdatedAt = r.Time(6), r.Time(7)
-	return &storedJob{id: r.Int(9), job: j, doc: doc, deleted: !r.Null(8), paused: j.Paused}, nil
+	return &storedJob{id: r.Int(9), job: j, doc: doc, deleted: !r.Null(8)}, nil
 }
 
 // storedJobRow gives nil where the name was never used.
@@ -158,15 +161,11 @@ func (s *Store) changeJob(tx Tx, row *storedJob, j *jobs.Job, doc []byte, by sto
 			return store.Saved{}, err
 		}
 	}
-	created, paused, note := row.job.CreatedAt, any(nil), any(nil)
-	if row.deleted {
-		created = by.Now // made again: it goes on with its versions, history and keys, but not paused
-	} else if row.paused {
-		paused, note = int64(by.Now), row.job.PauseNote
-	}
-	err := must(tx.Exec(updateJob, row.id, version, string(doc), j.QueueOf(), int64(created), int64(by.Now), paused, note))
+	err := must(tx.Exec(updateJob, row.id, version, string(doc), j.QueueOf(), int64(by.Now)))
 	if err == nil && row.deleted {
-		_, err = tx.Exec(updateLanesOpen, row.id, 1)
+		if err = must(tx.Exec(updateJobAnew, row.id, int64(by.Now))); err == nil {
+			_, err = tx.Exec(updateLanesOpen, row.id, 1)
+		}
 	}
 	if err != nil {
 		return store.Saved{}, err
@@ -219,7 +218,7 @@ func (s *Store) Jobs(ctx context.Context, p store.Page) ([]*jobs.Job, string, er
 	err = s.db.Read(ctx, func(tx Tx) error {
 		last := int64(0)
 		return tx.Query(selectJobs, func(r Row) error {
-			if len(list) == p.Limit {
+			if len(list) == sizeOf(p) {
 				next = strconv.FormatInt(last, 10)
 				return nil
 			}
@@ -228,7 +227,7 @@ func (s *Store) Jobs(ctx context.Context, p store.Page) ([]*jobs.Job, string, er
 				list, last = append(list, row.job), row.id
 			}
 			return err
-		}, before, p.Limit+1)
+		}, before, sizeOf(p)+1)
 	})
 	return list, next, err
 }
@@ -252,6 +251,9 @@ func (s *Store) DeleteJob(ctx context.Context, name string, ifMatch *int64, by s
 			return err
 		}
 		cancelled = int(n)
+		if _, err := tx.Exec(updateJobsRunsOrphaned, row.id); err != nil {
+			return err
+		}
 		if err := s.refreshLanesOf(tx, row.id); err != nil {
 			return err
 		}
@@ -306,14 +308,14 @@ func (s *Store) Versions(ctx context.Context, job string, p store.Page) ([]jobs.
 			return err
 		}
 		return tx.Query(selectVersions, func(r Row) error {
-			if len(list) == p.Limit {
+			if len(list) == sizeOf(p) {
 				next = strconv.Itoa(list[len(list)-1].Version)
 				return nil
 			}
 			v, err := scanVersion(r, job)
 			list = append(list, v)
 			return err
-		}, row.id, before, p.Limit+1)
+		}, row.id, before, sizeOf(p)+1)
 	})
 	return list, next, err
 }

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,16 +16,14 @@ SELECT r.tail, r.state, r.lane, r.job, r.priority, r.requeued_to, j.name, j.queu
 FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
 	updateCancelled   = `UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3 WHERE seq = $1`
 	updateCancelAsked = `UPDATE runs SET cancel_at = $2 WHERE seq = $1 AND cancel_at IS NULL`
-	updateDueNow      = `UPDATE runs SET state = 2, due_at = $2, rank = $3 WHERE seq = $1`
-	updateRequeuedTo  = `UPDATE runs SET requeued_to = $2 WHERE seq = $1`
-	selectRunWhole    = `
+	// What never was due is first due now: max_elapsed counts from there.
+	updateDueNow = `
+UPDATE runs SET state = 2, due_at = $2, rank = $3, run_at = CASE state WHEN 1 THEN $2 ELSE run_at END WHERE seq = $1`
+	updateRequeuedTo = `UPDATE runs SET requeued_to = $2 WHERE seq = $1`
+	selectRunWhole   = `
 SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 	updateShifted    = `UPDATE runs SET due_at = due_at + $1, rank = rank + $1 WHERE state IN (1, 4) AND state = 4`
-	deleteRun        = `DELETE FROM runs WHERE seq = $1`
-	deletePayload    = `DELETE FROM payloads WHERE run = $1`
-	deleteAttempts   = `DELETE FROM attempts WHERE run = $1`
-	deleteLogs       = `DELETE FROM logs WHERE run = $1`
 	insertAuditEntry = `INSERT INTO audit (at, actor, action, kind, name, note, change) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
@@ -147,6 +146,9 @@ func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submit
 		}
 		if !row.requeuedTo.IsNil() {
 			next, err := s.runRow(tx, row.requeuedTo)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
 			if err == nil && !next.state.Terminal() {
 				out, err = s.submittedRun(tx, row.requeuedTo, row.jobName)
 				return err
@@ -209,6 +211,9 @@ func (s *Store) successor(tx Tx, rq *store.Requeue) (*jobs.Run, error) {
 func (s *Store) submittedRun(tx Tx, id jobs.ID, job string) (store.Submitted, error) {
 	out := store.Submitted{ID: id, Job: job, Duplicate: true, Operation: id}
 	_, err := one(tx, selectStanding, func(r Row) {
+		if r.Int(0) != id.Tail() {
+			return
+		}
 		out.State, out.Version, out.DueAt = jobs.State(r.Int(1)), int(r.Int(2)), r.Time(4)
 		if !r.Null(3) {
 			out.Operation = r.ID(3)
@@ -227,20 +232,18 @@ func (s *Store) Remove(ctx context.Context, id jobs.ID, by store.By) error {
 		if !row.state.Terminal() {
 			return fmt.Errorf("run %s is %s: %w", id, row.state, store.ErrState)
 		}
-		if err := removeRun(tx, id.Seq()); err != nil {
+		last, err := readEnded(tx, id.Seq())
+		if err == nil {
+			err = removeRun(tx, last)
+		}
+		if err == nil {
+			err = keepFloor(tx, id.Seq())
+		}
+		if err != nil {
 			return fmt.Errorf("remove run %s: %w", id, err)
 		}
 		return s.audit(tx, by, "remove", "run", id.String(), nil)
 	})
-}
-
-func removeRun(tx Tx, seq int64) error {
-	for _, q := range []string{deleteLogs, deleteAttempts, deletePayload, deleteRun} {
-		if _, err := tx.Exec(q, seq); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Shift implements store.Queue.

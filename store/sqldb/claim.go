@@ -30,7 +30,8 @@ WHERE r.lane = $1 AND r.state = 2 ORDER BY r.rank, r.seq LIMIT $2`
 UPDATE runs SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
 WHERE seq = $1`
 	selectRunning = `
-SELECT ` + runColumns + `, p.body, r.job, (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq)
+SELECT ` + runColumns + `, p.body, r.job, (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq),
+    r.lane IS NULL
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.state IN (3, 5) AND r.state = 3 ORDER BY r.seq`
 	selectSpec = `
@@ -69,6 +70,9 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error)
 		}
 		out.More = moved == maxDuePerClaim
 		if !c.Hold {
+			if err := s.loadTurn(tx); err != nil {
+				return fmt.Errorf("claim: %w", err)
+			}
 			for pool := range store.Pool(store.Pools) {
 				if err := s.take(tx, pool, c.Free[pool], c.Now, &out.Leases); err != nil {
 					return fmt.Errorf("claim: %w", err)
@@ -204,7 +208,8 @@ func (s *Store) start(tx Tx, t *turn, now jobs.Time) (store.Lease, error) {
 	run := t.queued[0]
 	t.queued = t.queued[1:]
 	t.touched = true
-	s.lastTurn = max(s.lastTurn+1, int64(now)*microsPerMilli)
+	// Past what falls due in this millisecond: that has its first turn before a second one.
+	s.lastTurn = max(s.lastTurn, int64(now)*microsPerMilli) + 1
 	t.lane.turn = s.lastTurn
 	if err := must(tx.Exec(updateRunning, run.ID.Seq(), int64(now))); err != nil {
 		return store.Lease{}, fmt.Errorf("start run %s: %w", run.ID, err)
@@ -279,6 +284,7 @@ func (s *Store) Orphans(ctx context.Context) ([]store.Lease, error) {
 			owners = append(owners, r.Int(runColumnCount+1))
 			leases = append(leases, store.Lease{
 				Run: run, Started: r.Time(columnAttemptAt), LogBytes: r.Int(runColumnCount + 2),
+				Deleted: r.Int(runColumnCount+3) == 1,
 			})
 			return err
 		})

@@ -13,13 +13,17 @@ const (
 	// A cancel that was acknowledged before lets only a cancelled end through ($3 = 1).
 	updateEnded = `
 UPDATE runs SET state = $4, lane = NULL, finished_at = $5, queue = $6, charged = $7, deaths = $8, budgets = $9,
-    error_kind = $10, error_type = $11, error_message = $12, attempt_at = NULL
+    error_kind = CASE WHEN $10 = 1 THEN error_kind ELSE $11 END,
+    error_type = CASE WHEN $10 = 1 THEN error_type ELSE $12 END,
+    error_message = CASE WHEN $10 = 1 THEN error_message ELSE $13 END, attempt_at = NULL
 WHERE seq = $1 AND state = 3 AND number = $2 AND (cancel_at IS NULL OR $3 = 1)`
 	updateAgain = `
 UPDATE runs SET state = $3, due_at = $4, rank = $5, charged = $6, deaths = $7, budgets = $8,
-    error_kind = $9, error_type = $10, error_message = $11, attempt_at = NULL
-WHERE seq = $1 AND state = 3 AND number = $2 AND cancel_at IS NULL`
-	selectFence   = `SELECT state, number, cancel_at FROM runs WHERE seq = $1`
+    error_kind = CASE WHEN $9 = 1 THEN error_kind ELSE $10 END,
+    error_type = CASE WHEN $9 = 1 THEN error_type ELSE $11 END,
+    error_message = CASE WHEN $9 = 1 THEN error_message ELSE $12 END, attempt_at = NULL
+WHERE seq = $1 AND state = 3 AND number = $2 AND cancel_at IS NULL AND lane IS NOT NULL`
+	selectFence   = `SELECT state, number, cancel_at, lane FROM runs WHERE seq = $1`
 	selectLaneID  = `SELECT lane FROM runs WHERE seq = $1`
 	insertAttempt = `
 INSERT INTO attempts (run, number, version, started_at, finished_at, outcome, http_status, exit_code,
@@ -28,7 +32,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 	deleteAttempt = `DELETE FROM attempts WHERE run = $1 AND number = $2`
 	// A piece only grows: an older copy of it that comes late changes nothing.
 	upsertLog = `
-INSERT INTO logs (run, attempt, piece, start, data) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO logs (run, attempt, piece, start, data)
+SELECT $1, $2, $3, $4, $5 WHERE EXISTS (SELECT 1 FROM runs WHERE seq = $1)
 ON CONFLICT (run, attempt, piece) DO UPDATE SET start = excluded.start, data = excluded.data
 WHERE LENGTH(excluded.data) >= LENGTH(logs.data)`
 	deleteLog = `DELETE FROM logs WHERE run = $1 AND attempt = $2 AND piece = $3`
@@ -44,20 +49,13 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 	if t.State.Terminal() {
 		changed, err = s.end(tx, f)
 	} else {
-		job, jerr := s.jobRow(tx, f.Job)
-		if jerr != nil {
-			return store.FinishResult{}, jerr
-		}
-		if job == nil || job.deleted {
-			return s.refuse(tx, f, true)
-		}
 		changed, err = s.again(tx, f)
 	}
 	if err != nil {
 		return store.FinishResult{}, err
 	}
 	if changed == 0 {
-		return s.refuse(tx, f, false)
+		return refuse(tx, f)
 	}
 	if err := s.keepAttempt(tx, f); err != nil {
 		return store.FinishResult{}, err
@@ -71,9 +69,9 @@ func (s *Store) end(tx Tx, f *store.Finish) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	kind, typ, message := errorColumns(t)
+	keep, kind, typ, message := errorColumns(t)
 	return tx.Exec(updateEnded, f.Run.Seq(), f.Number, t.State == jobs.Cancelled, int(t.State), int64(f.Now), f.Queue,
-		t.Counts.Charged, t.Counts.Deaths, budgets, kind, typ, message)
+		t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ, message)
 }
 
 func (s *Store) again(tx Tx, f *store.Finish) (int64, error) {
@@ -82,9 +80,9 @@ func (s *Store) again(tx Tx, f *store.Finish) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	kind, typ, message := errorColumns(t)
+	keep, kind, typ, message := errorColumns(t)
 	changed, err := tx.Exec(updateAgain, f.Run.Seq(), f.Number, int(t.State), int64(t.DueAt),
-		rankOf(t.DueAt, f.Priority), t.Counts.Charged, t.Counts.Deaths, budgets, kind, typ, message)
+		rankOf(t.DueAt, f.Priority), t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ, message)
 	if err != nil || changed == 0 {
 		return changed, err
 	}
@@ -104,22 +102,26 @@ func (s *Store) again(tx Tx, f *store.Finish) (int64, error) {
 }
 
 // refuse says why a finish was not applied.
-func (s *Store) refuse(tx Tx, f *store.Finish, orphaned bool) (store.FinishResult, error) {
+func refuse(tx Tx, f *store.Finish) (store.FinishResult, error) {
 	res := store.FinishResult{Err: store.ErrLease}
 	_, err := one(tx, selectFence, func(r Row) {
 		if jobs.State(r.Int(0)) == jobs.Running && int(r.Int(1)) == f.Number {
-			res = store.FinishResult{Err: store.ErrState, CancelAsked: !r.Null(2), Orphaned: orphaned}
+			res = store.FinishResult{Err: store.ErrState, CancelAsked: !r.Null(2), Orphaned: r.Null(3)}
 		}
 	}, f.Run.Seq())
 	return res, err
 }
 
-// errorColumns are the run's error: of the last attempt that failed, gone once it succeeded.
-func errorColumns(t *jobs.Transition) (kind, typ, message any) {
-	if t.Error == nil || t.State == jobs.Succeeded {
-		return nil, nil, nil
+// errorColumns are the run's error: of the last attempt that failed, gone once it succeeded. An
+// attempt without an error of its own, such as a cancelled one, keeps the one before.
+func errorColumns(t *jobs.Transition) (keep, kind, typ, message any) {
+	switch {
+	case t.State == jobs.Succeeded:
+		return false, nil, nil, nil
+	case t.Error == nil:
+		return true, nil, nil, nil
 	}
-	return string(t.Error.Kind), t.Error.Type, t.Error.Message
+	return false, string(t.Error.Kind), t.Error.Type, t.Error.Message
 }
 
 func marshalBudgets(budgets map[string]int) (any, error) {

@@ -18,7 +18,10 @@ FROM runs r JOIN jobs j ON j.id = r.job LEFT JOIN payloads p ON p.run = r.seq WH
 SELECT number, version, started_at, finished_at, outcome, http_status, exit_code, action, by, reason, next_at,
     truncated, result, error, output_tail
 FROM attempts WHERE run = $1 ORDER BY number`
-	selectLogs = `SELECT attempt, piece, start, data FROM logs WHERE run = $1 ORDER BY attempt, start`
+	selectLogs = `
+SELECT attempt, piece, start, data FROM logs
+WHERE run = $1 AND (attempt, start, piece) > ($2, $3, $4) ORDER BY attempt, start, piece`
+	logChunk = 1 << 20 // bytes of output read in one transaction
 
 	selectStates = `
 SELECT 2, COUNT(*) FROM runs WHERE state = 2
@@ -105,18 +108,46 @@ func readAttempts(tx Tx, run *jobs.Run) error {
 	}, run.ID.Seq())
 }
 
-// Log implements store.History.
+// Log implements store.History. The callback is called outside of transactions: it may be slow.
 func (s *Store) Log(ctx context.Context, id jobs.ID, piece func(store.LogPiece) error) error {
-	return s.db.Read(ctx, func(tx Tx) error {
+	last := store.LogPiece{Attempt: -1}
+	for {
+		chunk, err := s.logAfter(ctx, id, last)
+		if err != nil || len(chunk) == 0 {
+			return err
+		}
+		for _, p := range chunk {
+			if err := piece(p); err != nil {
+				return err
+			}
+		}
+		last = chunk[len(chunk)-1]
+	}
+}
+
+// logAfter reads the next pieces, about logChunk bytes.
+func (s *Store) logAfter(ctx context.Context, id jobs.ID, last store.LogPiece) (chunk []store.LogPiece, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
 		if _, err := s.runRow(tx, id); err != nil {
 			return err
 		}
-		return tx.Query(selectLogs, func(r Row) error {
-			return piece(store.LogPiece{
+		size := 0
+		err := tx.Query(selectLogs, func(r Row) error {
+			if size >= logChunk {
+				return errEnough
+			}
+			p := store.LogPiece{
 				Run: id, Attempt: int(r.Int(0)), Piece: int(r.Int(1)), Offset: r.Int(2), Data: r.Bytes(3),
-			})
-		}, id.Seq())
+			}
+			chunk, size = append(chunk, p), size+len(p.Data)
+			return nil
+		}, id.Seq(), last.Attempt, last.Offset, last.Piece)
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return err
 	})
+	return chunk, err
 }
 
 // Stats implements store.History.
@@ -124,7 +155,9 @@ func (s *Store) Stats(ctx context.Context) (map[jobs.State]int, error) {
 	counts := map[jobs.State]int{}
 	err := s.db.Read(ctx, func(tx Tx) error {
 		return tx.Query(selectStates, func(r Row) error {
-			counts[jobs.State(r.Int(0))] = int(r.Int(1))
+			if n := int(r.Int(1)); n > 0 {
+				counts[jobs.State(r.Int(0))] = n
+			}
 			return nil
 		})
 	})

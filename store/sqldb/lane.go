@@ -28,6 +28,7 @@ const (
 	updateLane        = `UPDATE lanes SET turn_at = $2, head = $3, rank = $4 WHERE id = $1`
 	updateLanesOpen   = `UPDATE lanes SET open = $2 WHERE job = $1`
 	selectLaneHead    = `SELECT rank, due_at, priority FROM runs WHERE lane = $1 AND state = 2 ORDER BY rank, seq LIMIT 1`
+	selectLastTurn    = `SELECT MAX(turn_at) FROM lanes`
 	selectLanesOfJob  = `SELECT id FROM lanes WHERE job = $1 ORDER BY id LIMIT 1000`
 	selectLanesByTurn = `SELECT id, job FROM lanes WHERE pool = $1 AND open = 1 AND head IS NOT NULL ORDER BY head, id LIMIT $2`
 )
@@ -72,6 +73,10 @@ func (s *Store) laneOf(tx Tx, id int64) (*laneRow, error) {
 	if _, err := one(tx, selectLaneByID, row.read, id); err != nil {
 		return nil, err
 	}
+	if len(s.laneByID) >= maxCached {
+		clear(s.laneRows)
+		clear(s.laneByID)
+	}
 	s.laneByID[id] = row
 	return row, nil
 }
@@ -89,6 +94,16 @@ func (s *Store) joinLane(tx Tx, l *laneRow, due jobs.Time, priority int) error {
 	}
 	l.ready, l.rank = true, rank
 	return must(tx.Exec(updateLane, l.id, l.turn, headOf(l.turn, due, priority), rank))
+}
+
+// loadTurn goes on from the last turn of the process before: turns only grow, whatever the clock
+// does, else a lane served before the clock was set back would wait until it is there again.
+func (s *Store) loadTurn(tx Tx) error {
+	if s.lastTurn != 0 {
+		return nil
+	}
+	_, err := one(tx, selectLastTurn, func(r Row) { s.lastTurn = r.Int(0) })
+	return err
 }
 
 // refreshLane looks the first queued run up anew, after runs left the lane.

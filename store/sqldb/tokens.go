@@ -53,7 +53,7 @@ func (s *Store) PutToken(ctx context.Context, t store.Token, ifMatch *int64, by 
 			if t.Hash == ([32]byte{}) {
 				t.Hash = old.Hash
 			}
-			if t.Hash == old.Hash && slices.Equal(t.Scopes, old.Scopes) && slices.Equal(t.Jobs, old.Jobs) && t.ExpiresAt == old.ExpiresAt {
+			if sameToken(&t, old) {
 				return nil
 			}
 			err = must(tx.Exec(updateToken, t.Name, t.Hash[:], scopes, jobsList, none(t.ExpiresAt)))
@@ -64,6 +64,12 @@ func (s *Store) PutToken(ctx context.Context, t store.Token, ifMatch *int64, by 
 		return s.audit(tx, by, "put", "token", t.Name, jobs.Raw(`{"scopes":`+scopes+`}`))
 	})
 	return created, err
+}
+
+// sameToken compares what a document of a token says. No list of jobs means all, an empty one none.
+func sameToken(a, b *store.Token) bool {
+	return a.Hash == b.Hash && a.ExpiresAt == b.ExpiresAt && slices.Equal(a.Scopes, b.Scopes) &&
+		slices.Equal(a.Jobs, b.Jobs) && (a.Jobs == nil) == (b.Jobs == nil)
 }
 
 func tokenLists(t store.Token) (scopes string, jobsList any, err error) {

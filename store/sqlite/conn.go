@@ -19,15 +19,18 @@ type conn struct {
 	stmts map[string]*stmt
 	wrote bool // something was executed since the flag was cleared
 	woken bool // Wake was called
+	bytes int  // of texts and blobs given to statements since it was set to 0
 }
 
 type stmt struct {
+	close func() error
 	exec  driver.StmtExecContext
 	query driver.StmtQueryContext
 	args  []int // which argument each parameter takes
 	named []driver.NamedValue
 	row   []driver.Value
-	busy  bool // a query is being read: a nested one needs a statement of its own
+	busy  bool // its rows are being read
+	write bool // INSERT ... RETURNING is a query that writes
 }
 
 func newConn(raw any) (*conn, error) {
@@ -40,7 +43,10 @@ func newConn(raw any) (*conn, error) {
 
 // prepare keeps statements by their text. $1 becomes ?, which binds without a look-up by name.
 func (c *conn) prepare(query string) (*stmt, error) {
-	if s := c.stmts[query]; s != nil && !s.busy {
+	if s := c.stmts[query]; s != nil {
+		if s.busy {
+			return nil, fmt.Errorf("%q within its own rows: read them first", query)
+		}
 		return s, nil
 	}
 	text, args := placeholders(query)
@@ -48,17 +54,27 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}
-	s := &stmt{args: args, named: make([]driver.NamedValue, len(args))}
+	s := &stmt{
+		close: ds.Close, args: args, named: make([]driver.NamedValue, len(args)),
+		write: !strings.HasPrefix(strings.TrimSpace(query), "SELECT"),
+	}
 	var ok1, ok2 bool
 	s.exec, ok1 = ds.(driver.StmtExecContext)
 	s.query, ok2 = ds.(driver.StmtQueryContext)
 	if !ok1 || !ok2 {
 		return nil, fmt.Errorf("the database driver's %T cannot be executed", ds)
 	}
-	if c.stmts[query] == nil {
-		c.stmts[query] = s
-	}
+	c.stmts[query] = s
 	return s, nil
+}
+
+// finalize closes the statements. With one left open SQLite keeps the connection, and with it the
+// WAL, though it has been closed.
+func (c *conn) finalize() {
+	for _, s := range c.stmts {
+		_ = s.close()
+	}
+	clear(c.stmts)
 }
 
 // placeholders turns $N into ? and tells which argument each one takes.
@@ -85,7 +101,7 @@ func placeholders(query string) (text string, args []int) {
 	return b.String(), args
 }
 
-func (s *stmt) bind(query string, args []driver.Value) error {
+func (c *conn) bind(s *stmt, query string, args []driver.Value) error {
 	for i, a := range s.args {
 		if a >= len(args) {
 			return fmt.Errorf("%q wants %d arguments, got %d", query, a+1, len(args))
@@ -99,6 +115,10 @@ func (s *stmt) bind(query string, args []driver.Value) error {
 			if n {
 				v = int64(1)
 			}
+		case string:
+			c.bytes += len(n)
+		case []byte:
+			c.bytes += len(n)
 		}
 		s.named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
@@ -111,7 +131,7 @@ func (c *conn) Exec(query string, args ...driver.Value) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := s.bind(query, args); err != nil {
+	if err := c.bind(s, query, args); err != nil {
 		return 0, err
 	}
 	c.wrote = true
@@ -128,9 +148,10 @@ func (c *conn) Query(query string, each func(sqldb.Row) error, args ...driver.Va
 	if err != nil {
 		return err
 	}
-	if err := s.bind(query, args); err != nil {
+	if err := c.bind(s, query, args); err != nil {
 		return err
 	}
+	c.wrote = c.wrote || s.write
 	rows, err := s.query.QueryContext(context.Background(), s.named)
 	if err != nil {
 		return err

@@ -34,6 +34,14 @@ func classify(err error) error {
 	return err
 }
 
+// classifyRead maps errors of reads, which leave nothing unknown.
+func classifyRead(err error) error {
+	if c := code(err) & 0xff; c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED {
+		return fmt.Errorf("%w: %w", store.ErrBusy, err)
+	}
+	return err
+}
+
 // classifyCommit maps errors of COMMIT. Disk full and locked are known not to have committed:
 // the frame that ends the transaction was not written. Anything else may have been.
 func classifyCommit(err error) error {

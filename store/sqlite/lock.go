@@ -32,8 +32,11 @@ func resolve(path string) (string, error) {
 		return "", fmt.Errorf("%s is a symbolic link to nothing: make the target's folder or remove the link", path)
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
-	if err != nil {
+	if errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("the folder of %s does not exist: make it first", path)
+	}
+	if err != nil {
+		return "", err
 	}
 	return filepath.Join(dir, filepath.Base(abs)), nil
 }
@@ -42,7 +45,7 @@ func resolve(path string) (string, error) {
 func lock(path string) (*lockFile, error) {
 	name := path + ".lock"
 	for range 100 {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("cannot make the lock file %s: %w", name, err)
 		}

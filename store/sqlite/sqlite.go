@@ -21,6 +21,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver
+	lib "modernc.org/sqlite/lib"
 
 	"nightshift/store"
 	"nightshift/store/sqldb"
@@ -47,6 +48,7 @@ type db struct {
 	readers chan *conn
 	release []chan struct{} // closed to give reader connections back
 	wg      sync.WaitGroup
+	once    sync.Once // closes
 }
 
 // Open opens or makes the database file at path, brings its schema up to date and locks it
@@ -73,6 +75,9 @@ func Open(ctx context.Context, path string, cfg Config) (store.Store, error) {
 
 func (d *db) open(ctx context.Context, cfg Config) error {
 	if err := makeFile(d.path); err != nil {
+		return err
+	}
+	if err := d.checkOwner(ctx); err != nil {
 		return err
 	}
 	d.writing = d.pool("mode=rw&_txlock=immediate" +
@@ -116,6 +121,24 @@ func makeFile(path string) error {
 	return f.Close()
 }
 
+const notOurs = "the file is not a Nightshift database (or is damaged): give another --db, or restore a backup"
+
+// checkOwner refuses another program's file before anything in it is changed.
+func (d *db) checkOwner(ctx context.Context) error {
+	p := d.pool("mode=rw")
+	defer p.Close()
+	var tables, ours int
+	err := p.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END) FROM sqlite_master").
+		Scan(&tables, &ours)
+	if code(err)&0xff == lib.SQLITE_NOTADB || err == nil && tables > 0 && ours == 0 {
+		return errors.New(notOurs)
+	}
+	if err != nil {
+		return fmt.Errorf("read the schema: %w", classifyRead(err))
+	}
+	return nil
+}
+
 func (d *db) pool(params string) *sql.DB {
 	name := "file:" + (&url.URL{Path: d.path}).EscapedPath() + "?" + params +
 		"&_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_dqs=0"
@@ -131,15 +154,16 @@ func (d *db) pool(params string) *sql.DB {
 // checkPragmas reads back what was asked for: a misspelled name is ignored by SQLite.
 func checkPragmas(ctx context.Context, p *sql.DB) error {
 	want := []struct{ name, value string }{
-		{"journal_mode", "wal"}, {"synchronous", "2"}, {"foreign_keys", "1"},
-		{"busy_timeout", "10000"}, {"wal_autocheckpoint", "0"}, {"auto_vacuum", "2"},
+		{"journal_mode", "wal"},
+		{"synchronous", "2"},
+		{"foreign_keys", "1"},
+		{"busy_timeout", "10000"},
+		{"wal_autocheckpoint", "0"},
+		{"auto_vacuum", "2"},
 	}
 	for _, w := range want {
 		var got string
 		if err := p.QueryRowContext(ctx, "PRAGMA "+w.name).Scan(&got); err != nil {
-			if code(err)&0xff == 26 { // SQLITE_NOTADB
-				return errors.New("the file is not a Nightshift database (or is damaged): give another --db, or restore a backup")
-			}
 			return fmt.Errorf("read %s: %w", w.name, err)
 		}
 		if got != w.value {
@@ -206,6 +230,7 @@ func (d *db) startWriter(ctx context.Context) error {
 			}
 			ready <- nil
 			d.w.loop()
+			d.w.conn.finalize()
 			return nil
 		})
 		if err != nil {
@@ -222,7 +247,6 @@ func (d *db) startReader(ctx context.Context) error {
 		return err
 	}
 	ready, release := make(chan error, 1), make(chan struct{})
-	d.release = append(d.release, release)
 	d.wg.Add(1)
 	go func() {
 		defer d.wg.Done()
@@ -235,13 +259,18 @@ func (d *db) startReader(ctx context.Context) error {
 			d.readers <- r
 			ready <- nil
 			<-release
+			r.finalize()
 			return nil
 		})
 		if err != nil {
 			ready <- err
 		}
 	}()
-	return <-ready
+	if err := <-ready; err != nil {
+		return err
+	}
+	d.release = append(d.release, release)
+	return nil
 }
 
 // Write implements sqldb.DB.
@@ -253,6 +282,8 @@ func (d *db) Write(ctx context.Context, fn func(sqldb.Tx) error) error {
 func (d *db) Read(ctx context.Context, fn func(sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	d.w.gate.RLock()
+	defer d.w.gate.RUnlock()
 	var c *conn
 	select {
 	case c = <-d.readers:
@@ -264,13 +295,13 @@ func (d *db) Read(ctx context.Context, fn func(sqldb.Tx) error) error {
 	}
 	defer func() { d.readers <- c }()
 	if _, err := c.Exec("BEGIN"); err != nil {
-		return classify(err)
+		return classifyRead(err)
 	}
 	err := protect(fn, &reader{conn: c, ctx: ctx})
 	if _, cerr := c.Exec("ROLLBACK"); err == nil && cerr != nil {
 		err = cerr
 	}
-	return classify(err)
+	return classifyRead(err)
 }
 
 // reader checks the deadline between rows.
@@ -303,25 +334,14 @@ func (d *db) Tidy(ctx context.Context, idle bool) error {
 		if !idle {
 			return checkpoint(c, "PASSIVE")
 		}
-		// A reader in the way must not make writers wait: look, don't wait.
-		if _, err := c.Exec("PRAGMA busy_timeout=0"); err != nil {
-			return err
-		}
-		err := checkpoint(c, "TRUNCATE")
-		if _, berr := c.Exec("PRAGMA busy_timeout=10000"); err == nil {
-			err = berr
-		}
-		if code(err)&0xff == 5 { // SQLITE_BUSY
-			return nil
-		}
-		return err
+		return checkpointNow(c, "TRUNCATE")
 	}})
 }
 
 // Close answers the calls that were accepted, then leaves one complete file. It tells the error
 // after which the writer gave up, if it did.
 func (d *db) Close() error {
-	d.closeAll()
+	d.once.Do(d.closeAll)
 	return d.w.failed
 }
 

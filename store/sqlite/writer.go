@@ -16,8 +16,8 @@ const (
 	// lingerSpins is how often the writer yields before it commits a transaction in which
 	// somebody was woken: a claim that comes meanwhile joins it and saves an fsync.
 	lingerSpins = 64
-	// checkpointPages is how far the WAL may grow before it is copied back: 16 MiB.
-	checkpointPages = 4096
+	// maxGroupBytes is how much a transaction may hold before it takes no more calls.
+	maxGroupBytes = 8 << 20
 )
 
 // writer owns the one connection that writes. Calls that come while a commit is under way share
@@ -33,7 +33,8 @@ type writer struct {
 	done   chan struct{}
 
 	failed error // an unknown commit: every later call gets it
-	groups int
+	log    logKeeper
+	gate   sync.RWMutex // held for reading by reads
 }
 
 type call struct {
@@ -47,6 +48,7 @@ func newWriter() *writer {
 	return &writer{
 		onRollback: func() {}, onWake: func() {},
 		calls: make(chan *call, maxGroup), done: make(chan struct{}),
+		log: logKeeper{locked: make(chan struct{}, 1)},
 	}
 }
 
@@ -86,10 +88,19 @@ func (w *writer) stop() {
 // loop runs until stop.
 func (w *writer) loop() {
 	defer close(w.done)
-	for c := range w.calls {
-		w.commitGroup(c)
-		if w.groups++; w.groups%64 == 0 && w.failed == nil {
-			w.checkpointIfLong()
+	defer w.endRestart()
+	for {
+		select {
+		case c := <-w.calls:
+			if c == nil {
+				return
+			}
+			w.commitGroup(c)
+			if w.failed == nil {
+				w.keepLogShort()
+			}
+		case <-w.log.locked:
+			w.restartLog()
 		}
 	}
 }
@@ -117,6 +128,7 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 		w.failAll(group, err)
 		return group
 	}
+	w.conn.bytes = 0
 	for i := 0; i < len(group); i++ {
 		if c := group[i]; c.tidy == nil && !w.runInSavepoint(c) {
 			w.abort()
@@ -132,17 +144,26 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 	if err := classifyCommit(w.exec("COMMIT")); err != nil {
 		w.abort()
 		w.failAll(group, err)
+		return group
 	}
+	w.tidy(group)
+	return group
+}
+
+// tidy runs the upkeep that a group asked for, outside of its transaction. A checkpoint that
+// fails leaves pages that may not be on disk: nothing goes on after it.
+func (w *writer) tidy(group []*call) {
 	for _, c := range group {
-		if c.tidy == nil || w.failed != nil {
+		if c.tidy == nil {
 			continue
 		}
-		// A checkpoint that fails leaves pages that may not be on disk: nothing goes on after it.
+		if c.err = w.failed; c.err != nil {
+			continue
+		}
 		if c.err = classify(c.tidy(w.conn)); errors.Is(c.err, store.ErrUnknown) {
 			w.failed = c.err
 		}
 	}
-	return group
 }
 
 // drain takes what waits.
@@ -170,7 +191,7 @@ func (w *writer) failAll(group []*call, err error) {
 		w.failed = err
 	}
 	for _, c := range group {
-		if c.err == nil && c.tidy == nil {
+		if c.err == nil {
 			c.err = err
 		}
 	}
@@ -201,18 +222,27 @@ func (w *writer) oneByOne(ran, waiting []*call) {
 			w.failAll([]*call{c}, err)
 		}
 	}
+	w.tidy(append(ran[:len(ran):len(ran)], waiting...))
+	w.wake()
+}
+
+// wake tells whoever waits for work, if a closure said so. Each group ends with it.
+func (w *writer) wake() (woken bool) {
+	if woken = w.conn.woken; woken {
+		w.conn.woken = false
+		w.onWake()
+	}
+	return woken
 }
 
 // next is a call that is there already, or that comes while who was woken gets a chance.
 func (w *writer) next(have int) *call {
-	if have >= maxGroup {
-		return nil
-	}
 	spins := 0
-	if w.conn.woken {
-		w.conn.woken = false
-		w.onWake()
+	if w.wake() {
 		spins = lingerSpins
+	}
+	if have >= maxGroup || w.conn.bytes >= maxGroupBytes {
+		return nil
 	}
 	for {
 		select {
@@ -277,28 +307,4 @@ func (w *writer) abort() {
 func (w *writer) exec(query string) error {
 	_, err := w.conn.Exec(query)
 	return err
-}
-
-// checkpointIfLong copies the WAL back once it has grown; the file is then used again from its
-// start, which makes its fsyncs cheaper than those of a file that grows.
-func (w *writer) checkpointIfLong() {
-	pages, err := walPages(w.conn)
-	if err == nil && pages > checkpointPages {
-		err = checkpoint(w.conn, "PASSIVE")
-	}
-	if err = classify(err); errors.Is(err, store.ErrUnknown) {
-		w.failed = err
-	}
-}
-
-func walPages(c *conn) (pages int64, err error) {
-	err = c.Query("PRAGMA wal_checkpoint(NOOP)", func(r sqldb.Row) error {
-		pages = r.Int(1) - r.Int(2)
-		return nil
-	})
-	return pages, err
-}
-
-func checkpoint(c *conn, mode string) error {
-	return c.Query("PRAGMA wal_checkpoint("+mode+")", func(sqldb.Row) error { return nil })
 }

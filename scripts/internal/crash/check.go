@@ -60,7 +60,7 @@ func checkKey(key string, k *keyed) []string {
 // its history, and each start too many by an attempt that did not succeed.
 func checkRun(r *record) []string {
 	run := r.final
-	if run == nil {
+	if r.missing || run == nil {
 		return []string{"acknowledged, but not found"}
 	}
 	if !run.Terminal() {

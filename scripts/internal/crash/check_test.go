@@ -80,7 +80,7 @@ func TestEachStartMustBeExplained(t *testing.T) {
 			starts(503, 200), "2 attempts failed with 503, the receiver gave 1",
 		},
 		{"stuck", &rig.Run{State: "running"}, starts(200), "stuck: still running"},
-		{"missing", nil, nil, "not found"},
+		{"never read", nil, nil, "not found"},
 		{"four deaths", looped(4), starts(200), "crash_loop after 4 deaths"},
 		{"failed", ended("failed", refused), starts(503), "failed: http"},
 		{"cancelled", ended("cancelled"), nil, "ended cancelled"},
@@ -172,6 +172,16 @@ func TestKeysAndFileAreHeldAgainstTheAnswers(t *testing.T) {
 			expect(t, h.check(stored), c.want)
 		})
 	}
+}
+
+func TestRunAnsweredWith404IsMissing(t *testing.T) {
+	h := newHistory()
+	h.intend("k", "quick")
+	h.answered("k", rig.Run{ID: "r"}, http.StatusAccepted)
+	h.delivered("r", delivery{operation: "op", status: 200})
+	h.saw(*ended("succeeded", good), time.Now())
+	h.notFound(h.runs["r"])
+	expect(t, h.check(map[string]bool{"r": true}), "not found")
 }
 
 func TestTwoRunsForOneKeyAreCaught(t *testing.T) {

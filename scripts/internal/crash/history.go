@@ -33,7 +33,8 @@ type record struct {
 	deliveries []delivery
 	ended      *rig.Run  // as it was first seen ended
 	endedAt    time.Time // when that answer had come
-	final      *rig.Run  // as it was read last; nil: not found
+	final      *rig.Run  // as it was read last; nil: never
+	missing    bool      // it was acknowledged, and answered with 404 later
 }
 
 // delivery is one start of the job that the receiver or the script wrote down.
@@ -121,13 +122,20 @@ func (h *history) saw(run rig.Run, at time.Time) {
 	r.final = &run
 }
 
-// unended are the acknowledged runs that nobody has seen ended yet.
+// notFound notes a 404 for an acknowledged run.
+func (h *history) notFound(r *record) {
+	h.mu.Lock()
+	r.missing = true
+	h.mu.Unlock()
+}
+
+// unended are the acknowledged runs that nobody has seen ended yet, without those that are lost.
 func (h *history) unended() []*record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var open []*record
 	for _, r := range h.acked {
-		if r.ended == nil {
+		if r.ended == nil && !r.missing {
 			open = append(open, r)
 		}
 	}

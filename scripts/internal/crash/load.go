@@ -169,7 +169,7 @@ func readAll(ctx context.Context, api rig.API, h *history, runs []*record) {
 				case err == nil:
 					h.saw(run, time.Now())
 				case notFound(err):
-					h.surprise("run " + r.id + " was acknowledged and is answered with 404")
+					h.notFound(r)
 				case ctx.Err() == nil:
 					h.surprise("read run " + r.id + ": " + err.Error())
 				}

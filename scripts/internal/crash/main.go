@@ -24,6 +24,7 @@ type plan struct {
 	kills       int
 	clients     int
 	pause       time.Duration
+	every       time.Duration
 	readyWithin time.Duration
 	drainWithin time.Duration
 	seed        uint64
@@ -37,6 +38,8 @@ func main() {
 	flag.IntVar(&p.clients, "clients", 8, "clients that enqueue at the same time")
 	flag.DurationVar(&p.pause, "pause", 40*time.Millisecond,
 		"of a client between two requests, on average")
+	flag.DurationVar(&p.every, "every", 3*time.Second,
+		"the longest time that the server is left alone between two kills")
 	flag.DurationVar(&p.readyWithin, "ready-within", 2*time.Second,
 		"a start that takes longer until /readyz answers 200 fails")
 	flag.DurationVar(&p.drainWithin, "drain-within", 5*time.Minute,
@@ -62,7 +65,7 @@ func main() {
 }
 
 func (p *plan) execute(ctx context.Context) (ok bool, err error) {
-	dir, err := os.MkdirTemp("", "nightshift-crash-")
+	dir, err := os.MkdirTemp("", "crash-")
 	if err != nil {
 		return false, err
 	}
@@ -210,11 +213,11 @@ func (s *storm) start() error {
 	return nil
 }
 
-// killAll kills after up to three seconds of work each; one start in eight is killed before it
+// killAll kills after up to s.every of work each; one start in eight is killed before it
 // is ready or just then.
 func (s *storm) killAll(ctx context.Context) error {
 	for n := 1; n <= s.kills; n++ {
-		wait := time.Duration(s.random.Float64() * float64(3*time.Second))
+		wait := time.Duration(s.random.Float64() * float64(s.every))
 		select {
 		case <-time.After(wait):
 		case <-s.server.Ended():

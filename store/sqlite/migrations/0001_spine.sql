@@ -47,7 +47,7 @@ CREATE TABLE runs (
     tail          INTEGER NOT NULL,
     job           INTEGER NOT NULL REFERENCES jobs (id),
     version       INTEGER NOT NULL,
-    lane          INTEGER,                  -- NULL once ended
+    lane          INTEGER,                  -- NULL once ended, and of a running one whose job was deleted
     state         INTEGER NOT NULL,         -- jobs.State
     rank          INTEGER NOT NULL,         -- due_at - 6000 × priority
     due_at        INTEGER NOT NULL,         -- when it is next due
@@ -62,6 +62,7 @@ CREATE TABLE runs (
     started_at    INTEGER,                  -- start of the first attempt
     finished_at   INTEGER,
     cancel_at     INTEGER,                  -- a cancel was acknowledged
+    dealt_at      INTEGER,                  -- of a failure whose requeue has been deleted: when that one made it good
     max_attempts  INTEGER,                  -- the run's own cap
     timeout       INTEGER,                  -- the run's own, milliseconds
     queue         TEXT,                     -- set when it ends; until then the job's

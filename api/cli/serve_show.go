@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	goruntime "runtime"
+	"strings"
+	"sync/atomic"
+
+	"nightshift/jobs"
+	"nightshift/runtime"
+	"nightshift/store"
+)
+
+func (cmd *serveCmd) scriptWorkers() int {
+	if cmd.ScriptWorkers > 0 {
+		return cmd.ScriptWorkers
+	}
+	return 2 * goruntime.NumCPU()
+}
+
+func serverBy(rt *runtime.Runtime) store.By { return store.By{Actor: serverActor, Now: rt.Now()} }
+
+// apply registers the jobs of --apply.
+func (sv *serving) apply() ([]store.Saved, error) {
+	puts := make([]store.PutJob, len(sv.set.jobs))
+	for i, j := range sv.set.jobs {
+		puts[i].Job = j
+	}
+	saved, err := sv.rt.PutJobs(sv.s.ctx, puts, serverBy(sv.rt))
+	var bad *jobs.InvalidError
+	if errors.As(err, &bad) {
+		if len(puts) == 1 {
+			for i := range bad.Faults {
+				bad.Faults[i].Location = strings.TrimSuffix("jobs[0]."+bad.Faults[i].Location, ".")
+			}
+		}
+		return nil, sv.set.placed(bad.Faults, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", sv.cmd.Apply, err)
+	}
+	return saved, nil
+}
+
+// greet says where the server is: as lines for people on a terminal, else in the log.
+func (sv *serving) greet(saved []store.Saved) {
+	out := sv.s.out
+	if !out.term {
+		sv.log.Info("serving", "version", sv.s.parts.Version, "url", sv.base,
+			"listen", sv.ln.Addr().String(), "database", sv.db, "scripts", sv.scripts(),
+			"token", sv.tokenPlace(), "registered", len(saved))
+		return
+	}
+	registered := ""
+	if len(saved) > 0 {
+		registered = fmt.Sprintf("%d jobs of %s", len(saved), sv.cmd.Apply)
+	}
+	out.fields(
+		"nightshift", sv.s.parts.Version,
+		"address", sv.base,
+		"database", sv.db,
+		"token", sv.tokenPlace(),
+		"scripts", sv.scripts(),
+		"registered", registered,
+	)
+	out.line("\nTry in another terminal, in this folder:\n")
+	if sv.base != defaultServer {
+		out.line("  export NIGHTSHIFT_SERVER=%s", sv.base)
+	}
+	if len(saved) > 0 {
+		out.line("  %s run %s --wait", calledAs(), saved[0].Job.Name)
+	} else {
+		out.line("  %s apply -f examples/quickstart.yaml", calledAs())
+	}
+	out.line("  %s runs", calledAs())
+	if sv.token.file != "" {
+		out.line(`  curl -H "Authorization: Bearer $(cat %s)" %s/v1/runs`, sv.token.file, sv.base)
+	}
+	out.line("")
+}
+
+// calledAs is how this program was called.
+func calledAs() string {
+	if strings.Contains(os.Args[0], "go-build") {
+		return "go run ."
+	}
+	return os.Args[0]
+}
+
+func (sv *serving) scripts() string {
+	if sv.kinds.Level == "" {
+		return "off"
+	}
+	return sv.kinds.Level
+}
+
+func (sv *serving) tokenPlace() string {
+	switch {
+	case sv.token.env:
+		return "NIGHTSHIFT_TOKEN of the environment"
+	case sv.token.made:
+		return sv.token.file + " (made just now: it may do everything)"
+	case sv.token.file != "":
+		return sv.token.file
+	}
+	return "made earlier; no file holds one"
+}
+
+// show follows some runs for the terminal.
+type show struct {
+	out  *printer
+	mine map[jobs.ID]bool // that have not ended
+	wide int              // of the longest name
+	hush *atomic.Bool     // the log says nothing of runs meanwhile
+}
+
+// runAll makes one run of each job of --apply.
+func (sv *serving) runAll() (*show, error) {
+	v := &show{out: sv.s.out, mine: map[jobs.ID]bool{}, hush: &sv.hush}
+	v.hush.Store(sv.s.out.term && isTerminal(sv.s.stderr))
+	reqs := make([]jobs.Request, len(sv.set.jobs))
+	for i, j := range sv.set.jobs {
+		reqs[i] = jobs.Request{Job: j.Name, Trigger: jobs.TriggerCLI}
+		v.wide = max(v.wide, len(j.Name))
+	}
+	subs, err := sv.rt.Submit(sv.s.ctx, false, reqs)
+	if err != nil {
+		return nil, fmt.Errorf("run the jobs of %s: %w", sv.cmd.Apply, err)
+	}
+	for _, sub := range subs {
+		v.mine[sub.ID] = true
+		v.out.line("%-*s  run %s", v.wide, sub.Job, sub.ID)
+	}
+	return v, nil
+}
+
+// event prints a line for each attempt that ended: what came of it and why.
+func (v *show) event(e runtime.Event) {
+	if e.Run == nil || !v.mine[e.Run.ID] || e.Attempt == nil {
+		return
+	}
+	v.out.line("%-*s  attempt %d  %s", v.wide, e.Run.Job, e.Attempt.Number, clean(attemptText(e.Attempt)))
+	if !e.Run.State.Terminal() {
+		return
+	}
+	if delete(v.mine, e.Run.ID); len(v.mine) == 0 {
+		v.hush.Store(false)
+		v.out.line("All runs have ended. The server goes on; Ctrl-C stops it.")
+	}
+}
+
+// attemptText says how an attempt ended, how long it took, and what was decided.
+func attemptText(a *jobs.Attempt) string {
+	text := fmt.Sprintf("%s in %s", a.Outcome, took(a.StartedAt, a.FinishedAt))
+	if a.Error != nil && a.Outcome != jobs.OutcomeSucceeded {
+		text += ": " + short(errorText(a.Error), 100)
+	}
+	if a.Decision != nil {
+		text += " → " + decisionText(a.Decision)
+	}
+	return text
+}
+
+// hushed is a log without the lines about runs, for the time that a show tells of them.
+type hushed struct {
+	slog.Handler
+	on *atomic.Bool
+}
+
+// Handle drops what bears a run.
+func (h hushed) Handle(ctx context.Context, r slog.Record) error {
+	about := false
+	if h.on.Load() {
+		r.Attrs(func(a slog.Attr) bool {
+			about = a.Key == "run"
+			return !about
+		})
+	}
+	if about {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs keeps the handler hushed.
+func (h hushed) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return hushed{h.Handler.WithAttrs(attrs), h.on}
+}
+
+// WithGroup keeps the handler hushed.
+func (h hushed) WithGroup(name string) slog.Handler {
+	return hushed{h.Handler.WithGroup(name), h.on}
+}

@@ -1,0 +1,221 @@
+package cli_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestFirstStartMakesAnAdminToken(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, dir)
+	token := filepath.Join(dir, "nightshift.db.token")
+	for _, path := range []string{token, filepath.Join(dir, "nightshift.db.key"), filepath.Join(dir, "nightshift.db")} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+	}
+	secret, _ := os.ReadFile(token)
+	if strings.Contains(p.log.String(), strings.TrimSpace(string(secret))) {
+		t.Error("the log holds the token")
+	}
+	if !strings.Contains(p.log.String(), token) {
+		t.Error("the log does not say where the token is")
+	}
+	p.cli("tokens").want(0).has("admin")
+	res, err := http.Get(p.url + "/v1/jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != 401 {
+		t.Errorf("without a token: %d", res.StatusCode)
+	}
+	if code := p.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.log)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "nightshift.db-*")); left != nil {
+		t.Errorf("it left %v", left)
+	}
+
+	again := start(t, dir)
+	if after, _ := os.ReadFile(token); string(after) != string(secret) {
+		t.Error("the second start made another token")
+	}
+	again.cli("jobs").want(0)
+	if code := again.stop(syscall.SIGINT); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestTokenOfTheEnvironmentCountsInstead(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("NIGHTSHIFT_TOKEN", "x") // the helper drops it
+	const secret = "a-secret-of-the-environment"
+	serve := func(secret string) *process {
+		path := write(t, dir, "serve.sh", "#!/bin/sh\nexport NIGHTSHIFT_TOKEN="+secret+"\nexec "+binary+" \"$@\"\n")
+		if err := os.Chmod(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		old := binary
+		binary = path
+		defer func() { binary = old }()
+		return start(t, dir)
+	}
+	p := serve(secret)
+	if _, err := os.Stat(filepath.Join(dir, "nightshift.db.token")); err == nil {
+		t.Error("a token file was written")
+	}
+	p.cli("jobs").want(1).has("A valid token is needed", "NIGHTSHIFT_TOKEN")
+	p.cli("jobs", "--token", secret).want(0)
+	p.stop(syscall.SIGTERM)
+	p = serve("another-secret-of-the-environment")
+	p.cli("jobs", "--token", secret).want(1)
+	p.cli("jobs", "--token", "another-secret-of-the-environment").want(0)
+	p.stop(syscall.SIGTERM)
+	p = serve("short")
+	if code := p.exit(); code != 1 || !strings.Contains(p.log.String(), "NIGHTSHIFT_TOKEN: want at least") {
+		t.Errorf("a short secret: exit code %d\n%s", code, p.log)
+	}
+	// Without the variable its token is gone, and the server makes one.
+	p = start(t, dir)
+	p.cli("jobs", "--token", "another-secret-of-the-environment").want(1)
+	p.cli("jobs").want(0)
+}
+
+func TestSecondServerOnTheFileIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, dir)
+	key, _ := os.ReadFile(filepath.Join(dir, "nightshift.db.key"))
+	if err := os.Symlink("nightshift.db", filepath.Join(dir, "link.db")); err != nil {
+		t.Fatal(err)
+	}
+	for _, db := range []string{"nightshift.db", "link.db", filepath.Join(dir, "nightshift.db")} {
+		second := start(t, dir, "--db", db)
+		if code := second.exit(); code != 1 {
+			t.Errorf("--db %s: exit code %d\n%s", db, code, second.log)
+		}
+	}
+	p.cli("jobs").want(0)
+	if after, _ := os.ReadFile(filepath.Join(dir, "nightshift.db.key")); string(after) != string(key) {
+		t.Error("the key changed")
+	}
+}
+
+func TestWrongFlagsAreUsageErrors(t *testing.T) {
+	dir := t.TempDir()
+	for want, args := range map[string][]string{
+		"--run-all: needs --apply":        {"serve", "--run-all"},
+		"--workers: want 1 to 10000":      {"serve", "--workers", "0"},
+		"--url: want an address":          {"serve", "--url", "jobs.example.com"},
+		"--trusted-proxy: \"proxy\"":      {"serve", "--trusted-proxy", "proxy"},
+		"--log-level":                     {"serve", "--log-level", "loud"},
+		"--shutdown-grace":                {"serve", "--shutdown-grace", "soon"},
+		"unknown flag --nonsense":         {"jobs", "--nonsense"},
+		"unexpected argument nonsense":    {"nonsense"},
+		"is not the id of a run":          {"runs", "show", "x"},
+		"--payload: not JSON":             {"run", "a", "--payload", "{"},
+		"expected \"<job>\"":              {"run"},
+		"--server: want an address":       {"jobs", "--server", "localhost"},
+		"neither the id of a run nor the": {"logs", "A B"},
+		"--run-at:":                       {"run", "a", "--run-at", "tomorrow"},
+		"--since:":                        {"runs", "--since", "yesterday"},
+		"missing flags: --file":           {"apply"},
+		"missing flags: --scope":          {"tokens", "create", "a"},
+	} {
+		run(t, dir, "", nil, args...).want(2).has(want)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("they left %v", left)
+	}
+	run(t, dir, "", nil, "--help").want(0).has("serve", "NIGHTSHIFT_SERVER")
+	run(t, dir, "", nil).want(0).has("Usage: nightshift")
+	run(t, dir, "", nil, "version").want(0).has("nightshift ")
+	if v := run(t, dir, "", nil, "version", "--json").want(0).json(); v["version"] == "" {
+		t.Error("no version")
+	}
+}
+
+func TestStartFailsWithAClearMessage(t *testing.T) {
+	dir := t.TempDir()
+	bad := write(t, dir, "bad.yaml", "jobs:\n  a:\n    webhook: http://h/\n    retry:\n      rules:\n        - {if: 'nope ==', then: fail}\n")
+	write(t, dir, "text.db", strings.Repeat("this is no database\n", 100))
+	for want, args := range map[string][]string{
+		"bad.yaml:6:":               {"--apply", bad},
+		"absent.yaml":               {"--apply", "absent.yaml"},
+		"not a Nightshift database": {"--db", "text.db"},
+		"webhook-private":           {"--webhook-private", "sometimes"},
+		"scripts folder":            {"--scripts", "absent"},
+	} {
+		p := start(t, dir, args...)
+		if code := p.exit(); code != 1 {
+			t.Errorf("%v: exit code %d", args, code)
+		}
+		if !strings.Contains(p.log.String(), want) {
+			t.Errorf("%v: %s, want %s", args, p.log, want)
+		}
+	}
+	p := start(t, dir)
+	second := run(t, dir, "", nil, "serve", "--listen", strings.TrimPrefix(p.url, "http://"), "--db", "other.db")
+	second.want(1).has("listen on")
+}
+
+func TestScriptsCanBeSwitchedOff(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", "jobs:\n  a: {script: 'true'}\n")
+	p := start(t, dir, "--scripts", "off", "--apply", file)
+	p.cli("run", "a", "--wait").want(1).has("--scripts off")
+}
+
+func TestSignalLetsAttemptsEndWithinTheGrace(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", "jobs:\n  brief:\n    script: 'echo begun; while [ ! -e "+
+		filepath.Join(dir, "go")+" ]; do sleep 0.05; done; echo over'\n")
+	p := start(t, dir, "--apply", file, "--shutdown-grace", "60s")
+	id, _ := p.cli("run", "brief", "--json").want(0).json()["id"].(string)
+	p.until("the script has begun", func() bool { return strings.Contains(p.cli("logs", id).stdout, "begun") })
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.until("the listener is closed", func() bool { return p.cli("jobs").code == 1 })
+	write(t, dir, "go", "")
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.log)
+	}
+	p = start(t, dir)
+	p.cli("runs", "show", id).want(0).has("It succeeded.")
+	p.cli("logs", id).want(0).has("begun\nover\n")
+}
+
+func TestSecondSignalCutsTheGraceShort(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", "jobs:\n  long: {script: \"trap '' TERM; echo begun; while :; do sleep 0.1; done\"}\n")
+	p := start(t, dir, "--apply", file, "--shutdown-grace", "10m")
+	id, _ := p.cli("run", "long", "--json").want(0).json()["id"].(string)
+	p.until("the script has begun", func() bool { return strings.Contains(p.cli("logs", id).stdout, "begun") })
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.until("it forces", func() bool {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		return strings.Contains(p.log.String(), "stopping at once")
+	})
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.log)
+	}
+	// Interrupted, it is no failure: the next start runs it again.
+	p = start(t, dir)
+	p.until("it runs again", func() bool {
+		run := p.cli("runs", "show", id, "--json").want(0).json()
+		attempts, _ := run["attempts"].([]any)
+		return len(attempts) == 2 && attempts[0].(map[string]any)["outcome"] == "interrupted"
+	})
+	p.cli("cancel", id).want(0)
+}

@@ -1,0 +1,358 @@
+package script
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nightshift/jobs"
+)
+
+func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
+
+// fields reads an environment separated by NUL.
+func fields(s string) map[string]string {
+	m := make(map[string]string)
+	for f := range strings.SplitSeq(strings.TrimSuffix(s, "\x00"), "\x00") {
+		k, v, _ := strings.Cut(f, "=")
+		m[k] = v
+	}
+	return m
+}
+
+func TestEnvironmentIsExactlyWhatIsDocumented(t *testing.T) {
+	t.Setenv("NIGHTSHIFT_TOKEN", "secret")
+	t.Setenv("LC_ALL", "C")
+	t.Setenv("LANG", "C.UTF-8")
+	t.Setenv("TZ", "Europe/Berlin")
+	k := newKindAny(t)
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := map[string]string{
+		"PATH": os.Getenv("PATH"), "LANG": "C.UTF-8", "TZ": "Europe/Berlin",
+		"HOME": u.HomeDir, "USER": u.Username, "LOGNAME": u.Username, "PYTHONUNBUFFERED": "1",
+		"NIGHTSHIFT_JOB": "test", "NIGHTSHIFT_ATTEMPT": "1", "NIGHTSHIFT_MAX_ATTEMPTS": "8",
+		"NIGHTSHIFT_CATCH_UP": "false",
+	}
+	run, operation := jobs.IDOf(1<<30, -5), jobs.IDOf(1<<29, -7)
+	base["NIGHTSHIFT_RUN"], base["NIGHTSHIFT_OPERATION"] = run.String(), operation.String()
+	full := maps.Clone(base)
+	maps.Copy(full, map[string]string{
+		"NIGHTSHIFT_ATTEMPT": "3", "NIGHTSHIFT_MAX_ATTEMPTS": "5", "NIGHTSHIFT_CATCH_UP": "true",
+		"NIGHTSHIFT_SCHEDULED_FOR":  "2026-11-29T02:00:00.000Z",
+		"NIGHTSHIFT_DEADLINE":       "2026-11-29T08:00:00.500Z",
+		"NIGHTSHIFT_CALLBACK":       "http://127.0.0.1:8700/v1/callback/x",
+		"NIGHTSHIFT_CALLBACK_TOKEN": "tok",
+		"TRACEPARENT":               "00-1-2-01",
+		"TZ":                        "UTC", "API_KEY": "a=b c\n\"d\"", "EMPTY": "",
+	})
+	least, _ := source("")
+	most, _ := callOf(jobs.Script{
+		Env: map[string]string{"TZ": "UTC", "API_KEY": "a=b c\n\"d\"", "EMPTY": ""},
+	})
+	most.Attempt, most.MaxAttempts, most.CatchUp = 3, 5, true
+	most.ScheduledFor = jobs.TimeOf(time.Date(2026, 11, 29, 2, 0, 0, 0, time.UTC))
+	most.Deadline = time.Date(2026, 11, 29, 9, 0, 0, 500e6, time.FixedZone("", 3600))
+	most.CallbackURL, most.CallbackToken = "http://127.0.0.1:8700/v1/callback/x", "tok"
+	most.Traceparent = "00-1-2-01"
+	for call, want := range map[*jobs.Call]map[string]string{least: base, most: full} {
+		call.Run, call.Operation = run, operation
+		// not in a shell, which adds to it
+		call.Spec.Script.Interpreter = []string{"perl", "-e", `print map {"$_=$ENV{$_}\0"} keys %ENV`}
+		rep := begin(t, k, call).end(t)
+		wantSuccess(t, rep)
+		got := fields(rep.OutputTail)
+		for _, name := range []string{"TMPDIR", "NIGHTSHIFT_PAYLOAD"} {
+			if !strings.HasPrefix(got[name], k.temp.Path+"/") {
+				t.Errorf("%s=%s is not below %s", name, got[name], k.temp.Path)
+			}
+			delete(got, name)
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("environment %q\nwant %q", got, want)
+		}
+	}
+}
+
+func TestPayloadComesOnStdinAndInAFile(t *testing.T) {
+	k := newKindAny(t)
+	large := `{"id":9007199254740993,"c":1.10,"d":1e400,"pad":"` + strings.Repeat("é", 100_000) + `"}`
+	for name, c := range map[string]struct {
+		payload jobs.Raw
+		want    string
+	}{
+		"large": {jobs.Raw(large), large},
+		"none":  {nil, "{}"},
+		"null":  {jobs.Raw("null"), "null"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call, log := source(`cat; stat -c ' %a' "$NIGHTSHIFT_PAYLOAD"; cat "$NIGHTSHIFT_PAYLOAD"`)
+			call.Payload = c.payload
+			wantSuccess(t, begin(t, k, call).end(t))
+			if stdin, file, _ := strings.Cut(log.String(), " 600\n"); stdin != c.want || file != c.want {
+				t.Errorf("stdin %.200q, file %.200q", stdin, file)
+			}
+		})
+	}
+}
+
+func TestUnreadStdinDoesNotBlock(t *testing.T) {
+	call, _ := source("exit 0")
+	call.Payload = jobs.Raw(`"` + strings.Repeat("x", 4<<20) + `"`)
+	wantSuccess(t, begin(t, newKindAny(t), call).end(t))
+}
+
+func TestFolderIsPrivateEmptyAndRemoved(t *testing.T) {
+	k := newKindAny(t)
+	call, log := source(`umask; stat -c %a . "$TMPDIR"; ls -A . "$TMPDIR" | grep -v : | wc -w; pwd
+touch x; ulimit -c; ulimit -Hc`)
+	wantSuccess(t, begin(t, k, call).end(t))
+	lines := strings.Fields(log.String())
+	if want := []string{"0077", "700", "700", "0"}; len(lines) != 7 || !slices.Equal(lines[:4], want) {
+		t.Fatalf("got %q, want %q", lines, want)
+	}
+	if lines[5] != "0" || lines[6] != "0" {
+		t.Errorf("core limits %q", lines[5:])
+	}
+	if _, err := os.Stat(lines[4]); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(k.temp.Path, "[^.]*")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestOnlyThreeDescriptorsAreInherited(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	open, err := syscall.Dup(int(w.Fd())) // inherited by whatever this process starts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(open)
+	// its own of the folder and of the script left out
+	call, log := callOf(jobs.Script{Interpreter: []string{"perl", "-e", `chdir "/proc/self/fd"; opendir D, ".";
+print join " ", sort grep { /\d/ && readlink($_) && readlink($_) !~ m{^/proc/|/script$} } readdir D`}})
+	wantSuccess(t, begin(t, newKindAny(t), call).end(t))
+	if log.String() != "0 1 2" {
+		t.Errorf("descriptors %s", log)
+	}
+}
+
+func TestInterpreterIsChosen(t *testing.T) {
+	scripts := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(scripts, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(scripts, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a/lib.sh", "echo from lib")
+	write("a/main.sh", `. "$(dirname "$0")/lib.sh"`)
+	write("a.PL", `print "perl $0" =~ /a\.PL/ ? "perl" : "no"`)
+	write("plain", "echo plain")
+	write("bang.py", "#!/usr/bin/perl -w\nprint \"bang $^W\"")
+	copyFile(t, "/bin/echo", filepath.Join(scripts, "program"), 0o755)
+	k := kindAt(t, Config{Scripts: scripts}, ownCgroup)
+	for name, c := range map[string]struct {
+		script jobs.Script
+		want   string
+	}{
+		"given":       {jobs.Script{Source: "#!/no\necho sh", Interpreter: []string{"sh"}}, "sh\n"},
+		"bang":        {jobs.Script{Source: "#!/usr/bin/perl -w\nprint \"w$^W\""}, "w1"},
+		"bang by env": {jobs.Script{Source: "#! /usr/bin/env perl\nprint 1+1"}, "2"},
+		"bang env -S": {jobs.Script{Source: "#!/usr/bin/env -S perl -w\nprint \"w$^W\""}, "w1"},
+		"bang CRLF":   {jobs.Script{Source: "#!/usr/bin/perl\r\nprint 3;"}, "3"},
+		"shell":       {jobs.Script{Source: "set -o | grep -c '^[ep][ri].*on$'"}, "2\n"},
+		"arguments": {
+			jobs.Script{Source: `printf '<%s>' "$@"`, Args: []string{"-n", "--", "a\nb", "", "-x"}},
+			"<-n><--><a\nb><><-x>",
+		},
+		"path":       {jobs.Script{Path: "plain"}, "plain\n"},
+		"beside":     {jobs.Script{Path: "a/main.sh"}, "from lib\n"},
+		"by ending":  {jobs.Script{Path: "a.PL"}, "perl"},
+		"bang first": {jobs.Script{Path: "bang.py"}, "bang 1"},
+		"program":    {jobs.Script{Path: "program", Args: []string{"-n", "hi"}}, "hi"},
+		"dir":        {jobs.Script{Source: "pwd", Dir: "/usr/bin"}, "/usr/bin\n"},
+		"PATH of job": {
+			jobs.Script{Source: "echo $PATH", Env: map[string]string{"PATH": "/usr/bin:/bin"}},
+			"/usr/bin:/bin\n",
+		},
+		"relative": {
+			jobs.Script{Source: "print 5", Interpreter: []string{"./perl"}, Dir: "/usr/bin"}, "5",
+		},
+		"empty source": {jobs.Script{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call, log := callOf(c.script)
+			wantSuccess(t, begin(t, k, call).end(t))
+			if log.String() != c.want {
+				t.Errorf("printed %q, want %q", log, c.want)
+			}
+		})
+	}
+}
+
+func copyFile(t *testing.T, from, to string, mode os.FileMode) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const tooLarge = "args and env are too large to start a program with: 128 KiB each and, " +
+	"as a rule, 2 MiB together; give large data in the payload"
+
+func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
+	scripts, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+	for path, text := range map[string]string{
+		outside: "echo", scripts + "/ok": "echo",
+		scripts + "/broken": "\x7fELF", scripts + "/noexec": "\x7fELF",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Chmod(scripts+"/broken", 0o755)
+	_ = os.Symlink(outside, scripts+"/link")
+	_ = mkfifo(scripts + "/fifo")
+	_ = os.Mkdir(scripts+"/folder", 0o755)
+	k := kindAt(t, Config{Scripts: scripts}, ownCgroup)
+	for _, c := range []struct {
+		script jobs.Script
+		want   string
+	}{
+		{
+			jobs.Script{Interpreter: []string{"ruby9"}},
+			"ruby9 is not installed, or not on the script's PATH",
+		},
+		{
+			jobs.Script{Source: "#!/usr/bin/env Rscript\n", Env: map[string]string{"PATH": "/nowhere:."}},
+			"Rscript is not installed: apt install r-base-core",
+		},
+		{
+			jobs.Script{Interpreter: []string{"python3"}, Env: map[string]string{"PATH": "/nowhere"}},
+			"python3 is not installed: apt install python3",
+		},
+		{
+			jobs.Script{Source: "#!/opt/none/python3\n"},
+			"/opt/none/python3 is not installed: apt install python3",
+		},
+		{jobs.Script{Interpreter: []string{"/opt/none/x"}}, "/opt/none/x does not exist"},
+		{jobs.Script{Interpreter: []string{"./ok"}, Dir: scripts}, "./ok is not executable: chmod +x it"},
+		{jobs.Script{Path: "none"}, `path "none" does not exist in the scripts folder`},
+		{jobs.Script{Path: "folder"}, `path "folder" in the scripts folder is not a file`},
+		{jobs.Script{Path: "fifo"}, `path "fifo" in the scripts folder is not a file`},
+		{jobs.Script{Path: "link"}, `path "link" in the scripts folder: path escapes from parent`},
+		{
+			jobs.Script{Path: "../secret"},
+			`path "../secret" leads out of the scripts folder: want a path below it, ` +
+				"such as nightly/sync.py",
+		},
+		{
+			jobs.Script{Path: "/etc/passwd"},
+			`path "/etc/passwd" leads out of the scripts folder: want a path below it, ` +
+				"such as nightly/sync.py",
+		},
+		{jobs.Script{Path: "broken"}, "the program is not one for this machine, and has no #! line"},
+		{jobs.Script{Path: "noexec"}, scripts + "/noexec is not executable: chmod +x it"},
+		{jobs.Script{Dir: "here"}, `dir "here" is not absolute: want a path such as /srv/app`},
+		{jobs.Script{Dir: "/nowhere/at all"}, `dir "/nowhere/at all" does not exist`},
+		{jobs.Script{Dir: outside}, fmt.Sprintf("dir %q is not a folder", outside)},
+		{jobs.Script{Args: []string{"x", "a\x00b"}}, "args[1] " + holdsNUL},
+		{jobs.Script{Interpreter: []string{"a\x00b"}}, "interpreter[0] " + holdsNUL},
+		{jobs.Script{Env: map[string]string{"A": "\x00"}}, "env.A " + holdsNUL},
+		{
+			jobs.Script{Env: map[string]string{"A=B": ""}},
+			`env: "A=B" is no name: want one without = and NUL`,
+		},
+		{
+			jobs.Script{Args: []string{strings.Repeat("x", 200_000)}},
+			tooLarge,
+		},
+		{
+			jobs.Script{Env: map[string]string{"BIG": strings.Repeat("x", 200_000)}},
+			tooLarge,
+		},
+		{
+			jobs.Script{Args: slices.Repeat([]string{strings.Repeat("x", 100_000)}, 100)},
+			tooLarge,
+		},
+	} {
+		call, log := callOf(c.script)
+		rep := begin(t, k, call).end(t)
+		wantFailure(t, rep, jobs.FailSpawn, c.want)
+		if rep.ExitCode != -1 || rep.Stopped != nil || log.String() != "" || len(rep.Notes) != 0 {
+			t.Errorf("%s: %+v, output %q", c.want, rep, log)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(k.temp.Path, "[^.]*")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestScriptByPathNeedsAFolder(t *testing.T) {
+	call, _ := callOf(jobs.Script{Path: "x.sh"})
+	wantFailure(t, begin(t, newKindAny(t), call).end(t), jobs.FailSpawn,
+		`path "x.sh": this server has no scripts folder: start it with --scripts DIR`)
+	if _, err := New(Config{Scripts: "/nowhere"}); err == nil {
+		t.Error("a scripts folder that does not exist is taken")
+	}
+}
+
+func TestScriptOfAPathIsReadWhenItStarts(t *testing.T) {
+	scripts := t.TempDir()
+	k := kindAt(t, Config{Scripts: scripts}, ownCgroup)
+	for _, word := range []string{"one", "two"} {
+		if err := os.WriteFile(scripts+"/x", []byte("echo "+word), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		call, log := callOf(jobs.Script{Path: "x"})
+		wantSuccess(t, begin(t, k, call).end(t))
+		if log.String() != word+"\n" {
+			t.Errorf("printed %q, want %s", log, word)
+		}
+	}
+}
+
+func TestRealInterpretersRun(t *testing.T) {
+	k := newKindAny(t)
+	for name, text := range map[string]string{
+		"python3": "import json,sys,os\nprint(json.load(sys.stdin)['a'], os.environ['NIGHTSHIFT_JOB'])",
+		"node":    "console.log(JSON.parse(require('fs').readFileSync(0)).a, process.env.NIGHTSHIFT_JOB)",
+		"perl":    `$_ = <STDIN>; /"a":(\d)/; print "$1 $ENV{NIGHTSHIFT_JOB}\n"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath(name); err != nil {
+				t.Skip(err)
+			}
+			call, log := callOf(jobs.Script{Source: text, Interpreter: []string{name}})
+			call.Payload = jobs.Raw(`{"a":7}`)
+			wantSuccess(t, begin(t, k, call).end(t))
+			if log.String() != "7 test\n" {
+				t.Errorf("printed %q", log)
+			}
+		})
+	}
+}

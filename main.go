@@ -1,0 +1,87 @@
+// Command nightshift runs jobs: one binary, one SQLite file. See README.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"nightshift/api/cli"
+	"nightshift/jobs"
+	"nightshift/jobs/script"
+	"nightshift/jobs/webhook"
+	"nightshift/store"
+	"nightshift/store/sqlite"
+)
+
+// version is set by the linker for a release: -ldflags "-X main.version=1.2.3".
+var version = ""
+
+func main() {
+	if script.IsShim() {
+		os.Exit(script.ShimMain())
+	}
+	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds}
+	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
+}
+
+// versionText is the version of a release, else the commit that was built.
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "dev-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "dev"
+}
+
+func openStore(ctx context.Context, path string, log *slog.Logger) (store.Store, error) {
+	return sqlite.Open(ctx, path, sqlite.Config{Log: log})
+}
+
+// makeKinds makes the kinds of jobs, one line each.
+func makeKinds(cfg cli.KindConfig) (cli.Kinds, error) {
+	private, err := webhook.ParsePrivate(cfg.Private)
+	if err != nil {
+		return cli.Kinds{}, err
+	}
+	hooks := webhook.New(webhook.Config{
+		Version: cfg.Version, Private: private, Self: webhook.ListensOn(cfg.Listen),
+	})
+	kinds := cli.Kinds{
+		ByName: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scriptsOff{}},
+		Close:  hooks.Close,
+	}
+	if cfg.NoScripts {
+		return kinds, nil
+	}
+	scripts, err := script.New(script.Config{Scripts: cfg.Scripts, TraceOf: jobs.TraceOf})
+	if err != nil {
+		hooks.Close()
+		return cli.Kinds{}, fmt.Errorf("get ready to run scripts: %w", err)
+	}
+	kinds.ByName[jobs.KindScript] = scripts
+	kinds.Level = scripts.Level()
+	kinds.Close = func() { hooks.Close(); scripts.Close() }
+	return kinds, nil
+}
+
+// scriptsOff is the kind script of a server that was told to run none.
+type scriptsOff struct{}
+
+// Run refuses.
+func (scriptsOff) Run(context.Context, *jobs.Call) jobs.Report {
+	return jobs.Report{ExitCode: -1, Failure: &jobs.Failure{
+		Kind: jobs.FailSpawn, Type: string(jobs.FailSpawn),
+		Message: "this server runs no scripts: it was started with --scripts off",
+	}}
+}
