@@ -68,6 +68,9 @@ func (id ID) MarshalText() ([]byte, error) {
 	return b, nil
 }
 
+// MarshalJSON gives the text as a string, null for no id.
+func (id ID) MarshalJSON() ([]byte, error) { return appendID(nil, id), nil }
+
 // UnmarshalText reads the 36 character form.
 func (id *ID) UnmarshalText(b []byte) error {
 	parsed, err := ParseID(string(b))

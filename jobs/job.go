@@ -107,6 +107,22 @@ type Retain struct {
 	Failed    *Duration `json:"failed,omitempty"`
 }
 
+// Retention is Retain with the defaults filled in.
+type Retention struct{ Succeeded, Cancelled, Failed time.Duration }
+
+// Durations fills in the defaults.
+func (r Retain) Durations() Retention {
+	or := func(d *Duration, def time.Duration) time.Duration {
+		if d == nil {
+			return def
+		}
+		return d.Std()
+	}
+	return Retention{
+		or(r.Succeeded, DefaultRetainDone), or(r.Cancelled, DefaultRetainDone), or(r.Failed, DefaultRetainFailed),
+	}
+}
+
 // Kind is the kind of the job: which of its executions is set.
 func (j *Job) Kind() string {
 	if j.Script != nil {

@@ -126,9 +126,17 @@ type Progress struct {
 	Note  string  `json:"note,omitempty"`
 }
 
+// What a queued run may wait for, so far.
+const (
+	HeldWorkers = "workers"
+	HeldPaused  = "paused"
+	HeldDrain   = "drain"
+	HeldDisk    = "disk"
+)
+
 // HeldBy says what a queued run waits for.
 type HeldBy struct {
-	Kind   string `json:"kind"` // workers | paused | drain | disk (more to come)
+	Kind   string `json:"kind"`
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 	Until  Time   `json:"until"`

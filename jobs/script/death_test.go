@@ -107,7 +107,7 @@ func TestNothingLivesOnWhenTheServerIsKilled(t *testing.T) {
 					s.kill(t)
 					await(t, "the end of all", func() bool { return len(marked(m)) == 0 })
 					await(t, "the folder's removal", func() bool {
-						left, err := filepath.Glob(s.temp + "/nightshift-*/*")
+						left, err := filepath.Glob(s.temp + "/nightshift-*/[^.]*")
 						return err == nil && len(left) == 0
 					})
 				})

@@ -10,8 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folders that belong to a server begin so; they are locked while it lives.
-const claimPrefix = "nightshift-"
+// Folders that belong to a server begin so; they are locked while it lives. Those of files bear a
+// mark as well: nothing is removed on account of its name alone, which a user may have chosen too.
+const (
+	claimPrefix = "nightshift-attempts-"
+	claimMark   = ".nightshift-attempts"
+)
 
 var errClaim = errors.New("a folder of its own could not be kept: another server removes it")
 
@@ -44,9 +48,20 @@ func claimFolder(parent string) (claim, error) {
 	return claim{}, errClaim
 }
 
+// markClaim makes the mark in a folder that was just claimed.
+func markClaim(c claim) error {
+	return os.WriteFile(filepath.Join(c.Path, claimMark), nil, 0o600)
+}
+
+// isMarked reports whether a folder bears the mark.
+func isMarked(path string) bool {
+	info, err := os.Lstat(filepath.Join(path, claimMark))
+	return err == nil && info.Mode().IsRegular()
+}
+
 // dropStale calls drop for each folder below parent that was claimed by a process of this user
-// that is dead.
-func dropStale(parent string, drop func(path string) error) {
+// that is dead, where ours says so.
+func dropStale(parent string, ours func(path string) bool, drop func(path string) error) {
 	paths, _ := filepath.Glob(filepath.Join(parent, claimPrefix+"*"))
 	for _, path := range paths {
 		info, err := os.Lstat(path)
@@ -60,7 +75,7 @@ func dropStale(parent string, drop func(path string) error) {
 		if err != nil {
 			continue // its server lives
 		}
-		if same(path, lock) {
+		if same(path, lock) && ours(path) {
 			_ = drop(path) // what cannot be removed now is tried again at the next start
 		}
 		lock.Close()

@@ -16,6 +16,9 @@ func TestStaleFoldersAreRemovedAndLivingOnesKept(t *testing.T) {
 	if err := os.MkdirAll(stale, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := markClaim(claim{Path: filepath.Join(temp, claimPrefix+"1")}); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(temp, claimPrefix+"file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -119,9 +119,11 @@ func (k *Kind) claimTemp() (err error) {
 	if parent, err = filepath.Abs(parent); err != nil {
 		return err
 	}
-	dropStale(parent, removeTree)
-	k.temp, err = claimFolder(parent)
-	return err
+	dropStale(parent, isMarked, removeTree)
+	if k.temp, err = claimFolder(parent); err != nil {
+		return err
+	}
+	return markClaim(k.temp)
 }
 
 // claimCgroup takes a cgroup for the attempts' own where cgroup.kill is there.
@@ -131,7 +133,8 @@ func (k *Kind) claimCgroup(group func() (string, error)) {
 		k.noGroup = err
 		return
 	}
-	dropStale(parent, func(path string) error {
+	// Below the server's own cgroup nobody else makes any.
+	dropStale(parent, func(string) bool { return true }, func(path string) error {
 		_ = killCgroup(path)
 		return removeCgroup(path)
 	})

@@ -1,0 +1,320 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// Limits of bodies (contract 2).
+const (
+	maxBody      = 1 << 20
+	maxBatchBody = 16 << 20
+)
+
+// Deadlines of a call's input and output. A body has bodyGrace and then must come at bodyRate
+// bytes a second; each write to the caller has writeGrace.
+const (
+	bodyGrace  = 20 * time.Second
+	bodyRate   = 128 << 10
+	writeGrace = 30 * time.Second
+)
+
+// call is one call of a route by a token.
+type call struct {
+	echo.Context
+	s     *Server
+	who   *identity // nil on routes that are open
+	route *route
+	query url.Values
+}
+
+func (c *call) ctx() context.Context { return c.Request().Context() }
+
+// by is who acts, for the audit.
+func (c *call) by(note string) store.By {
+	return store.By{Actor: "token " + c.who.Name, Now: c.s.rt.Now(), Note: note}
+}
+
+// body reads the whole body, up to limit bytes.
+func (c *call) body(limit int64) ([]byte, error) {
+	r := c.Request()
+	if r.ContentLength > limit {
+		return nil, refuse(probTooLarge, "at most %d bytes are taken here", limit)
+	}
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	in := http.NewResponseController(c.Response())
+	grace := bodyGrace + time.Duration(limit/bodyRate)*time.Second
+	_ = in.SetReadDeadline(time.Now().Add(grace))
+	var buf bytes.Buffer
+	if r.ContentLength > 0 {
+		buf.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := buf.ReadFrom(http.MaxBytesReader(c.Response(), r.Body, limit))
+	if err != nil {
+		return nil, badRead(err)
+	}
+	// The deadline would else end the call while it waits for its run.
+	_ = in.SetReadDeadline(time.Time{})
+	return buf.Bytes(), nil
+}
+
+// badRead tells an upload that broke off from one that was too slow or too large.
+func badRead(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return refuse(probRequest, "the body broke off")
+	}
+	return err
+}
+
+// decode reads the body, which must be there, into v.
+func (c *call) decode(v any) error {
+	data, err := c.body(c.route.body)
+	if err != nil {
+		return err
+	}
+	return within("body", jobs.DecodeJSON(data, v))
+}
+
+// decodeOptional is decode where an empty body is as good as {}.
+func (c *call) decodeOptional(v any) error {
+	data, err := c.body(c.route.body)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	return within("body", jobs.DecodeJSON(data, v))
+}
+
+// pathJob is the job named in the path. One that the token does not reach does not exist.
+func (c *call) pathJob() (string, error) {
+	name := c.Param("name")
+	if !jobs.ValidName(name) || !c.who.reaches(name) {
+		return "", noJob()
+	}
+	return name, nil
+}
+
+func noJob() error {
+	return refuse(probNotFound, "there is no such job, or the token does not reach it")
+}
+
+func noRun() error {
+	return refuse(probNotFound, "there is no such run, or the token does not reach it")
+}
+
+// pathRun is the run named in the path, as the token may see it.
+func (c *call) pathRun() (*jobs.Run, error) {
+	id, err := jobs.ParseID(c.Param("id"))
+	if err != nil {
+		return nil, noRun()
+	}
+	return c.readRun(id)
+}
+
+func (c *call) readRun(id jobs.ID) (*jobs.Run, error) {
+	r, err := c.s.rt.Run(c.ctx(), id)
+	if errors.Is(err, store.ErrNotFound) || (err == nil && !c.who.may(r)) {
+		return nil, noRun()
+	}
+	return r, err
+}
+
+// parseQuery reads the query and refuses parameters that the route does not know.
+func (c *call) parseQuery() error {
+	raw := c.Request().URL.RawQuery
+	if raw == "" {
+		c.query = url.Values{}
+		return nil
+	}
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		return refuse(probRequest, "the query cannot be read")
+	}
+	var faults []jobs.Fault
+	for name, values := range q {
+		i := slices.IndexFunc(c.route.query, func(p param) bool { return p.name == name })
+		switch {
+		case i < 0:
+			faults = append(faults, jobs.Fault{Location: "query." + clip(name), Message: c.unknownParam()})
+		case len(values) > 1 && !c.route.query[i].many:
+			faults = append(faults, jobs.Fault{Location: "query." + name, Message: "is given more than once"})
+		}
+	}
+	if faults != nil {
+		slices.SortFunc(faults, func(a, b jobs.Fault) int { return strings.Compare(a.Location, b.Location) })
+		return invalid(faults)
+	}
+	c.query = q
+	return nil
+}
+
+func (c *call) unknownParam() string {
+	if len(c.route.query) == 0 {
+		return "unknown: this route takes no parameters"
+	}
+	names := make([]string, len(c.route.query))
+	for i, p := range c.route.query {
+		names[i] = p.name
+	}
+	return "unknown: this route knows " + strings.Join(names, ", ")
+}
+
+// clip bounds a name that is quoted, and drops what is not printable ASCII.
+func clip(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), 40)]
+}
+
+// Limits of lists.
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+)
+
+// page reads limit and cursor.
+func (c *call) page() (store.Page, error) {
+	p := store.Page{Limit: defaultLimit, Cursor: c.query.Get("cursor")}
+	if text := c.query.Get("limit"); c.query.Has("limit") {
+		n, err := strconv.Atoi(text)
+		if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-") {
+			n, err = maxLimit, nil
+		}
+		if err != nil || n < 1 {
+			return p, fault("query.limit", "want a number from 1 to %d", maxLimit)
+		}
+		p.Limit = min(n, maxLimit)
+	}
+	return p, nil
+}
+
+// maxWait is how long a call may wait for its run.
+const maxWait = 60 * time.Second
+
+// wait reads ?wait=; zero: not at all.
+func (c *call) wait() (time.Duration, error) {
+	if !c.query.Has("wait") {
+		return 0, nil
+	}
+	d, err := jobs.ParseDuration(c.query.Get("wait"))
+	if err != nil {
+		return 0, fault("query.wait", `want a duration such as "30s"`)
+	}
+	if d.Std() > maxWait {
+		return 0, fault("query.wait", "at most 60s")
+	}
+	return d.Std(), nil
+}
+
+// held is a context for a call that takes long: it ends with the call, the server or the token.
+func (c *call) held() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.ctx())
+	stop := context.AfterFunc(c.s.stopping, cancel)
+	if c.who == nil {
+		return ctx, func() { stop(); cancel() }
+	}
+	held, release := c.s.access.hold(ctx, c.who)
+	return held, func() { release(); stop(); cancel() }
+}
+
+// awaitEnd waits until the run has ended, but not longer than d, and reports whether it has.
+func (c *call) awaitEnd(id jobs.ID, d time.Duration) (bool, error) {
+	ctx, release := c.held()
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	ended, err := c.s.rt.AwaitEnd(ctx, id)
+	if err != nil && ctx.Err() != nil {
+		return ended, c.ctx().Err() // the time is up, unless the caller has left
+	}
+	return ended, err
+}
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// answer writes v as JSON.
+func (c *call) answer(status int, v any) error {
+	writeJSON(c.Context, status, "application/json", v)
+	return nil
+}
+
+// writeJSON writes an answer. An error of the connection is nobody's concern any more.
+func writeJSON(c echo.Context, status int, media string, v any) {
+	buf := buffers.Get().(*[]byte)
+	text := append(jobs.AppendJSON((*buf)[:0], v), '\n')
+	h := c.Response().Header()
+	h.Set("Content-Type", media)
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(writeGrace))
+	c.Response().WriteHeader(status)
+	if c.Request().Method != http.MethodHead {
+		_, _ = c.Response().Write(text)
+	}
+	if cap(text) <= 1<<20 {
+		*buf = text
+		buffers.Put(buf)
+	}
+}
+
+// etag is the strong tag of a revision.
+func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
+
+// condition is an If-Match or If-None-Match header.
+type condition struct {
+	given bool
+	any   bool // *
+	tags  []string
+}
+
+func (c *call) condition(header string) (condition, error) {
+	lines := c.Request().Header.Values(header)
+	if len(lines) == 0 {
+		return condition{}, nil
+	}
+	cond := condition{given: true}
+	for part := range strings.SplitSeq(strings.Join(lines, ","), ",") {
+		tag := strings.TrimSpace(part)
+		opaque := strings.TrimPrefix(tag, "W/")
+		switch {
+		case tag == "*":
+			cond.any = true
+		case len(opaque) >= 2 && strings.Count(opaque, `"`) == 2 && strings.Trim(opaque, `"`) == opaque[1:len(opaque)-1]:
+			cond.tags = append(cond.tags, tag)
+		case tag != "":
+			return cond, fault("header."+header, `want * or tags in quotes, such as "3"`)
+		}
+	}
+	if !cond.any && len(cond.tags) == 0 {
+		return cond, fault("header."+header, `want * or tags in quotes, such as "3"`)
+	}
+	return cond, nil
+}
+
+// holds reports whether what stands (exists, at this revision) is one that the condition names.
+func (cond condition) holds(exists bool, revision int64) bool {
+	return exists && (cond.any || slices.Contains(cond.tags, etag(revision)))
+}
+
+// weakly is holds for a read (RFC 9110, 13.1.2), where weak tags count too.
+func (cond condition) weakly(revision int64) bool {
+	return cond.holds(true, revision) || slices.Contains(cond.tags, "W/"+etag(revision))
+}

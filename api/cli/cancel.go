@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+
+	"nightshift/api/client"
+	"nightshift/api/wire"
+	"nightshift/jobs"
+)
+
+type cancelCmd struct {
+	Runs []string `arg:"" name:"run" help:"Ids of runs."`
+}
+
+// Run cancels runs; one that cannot be cancelled does not keep the others.
+func (cmd cancelCmd) Run(s *session) error {
+	var failed error
+	for _, arg := range cmd.Runs {
+		err := s.withRun(arg, func(c *client.Client, id jobs.ID) (wire.Run, error) {
+			return c.Cancel(s.ctx, id)
+		})
+		if err != nil {
+			if failed != nil {
+				fmt.Fprintf(s.stderr, "nightshift: %s\n", failed)
+			}
+			failed = err
+		}
+	}
+	return failed
+}
+
+type requeueCmd struct {
+	Of      string `arg:"" name:"run" help:"The id of an ended run."`
+	Payload string `placeholder:"JSON" help:"Another payload; @FILE reads a file, - the standard input."`
+	Reset   bool   `help:"A new operation: receivers see a new Idempotency-Key."`
+	Note    string `placeholder:"TEXT" help:"Why."`
+	Wait    bool   `help:"Wait for the end of the new run; exit 1 unless it succeeded."`
+}
+
+// Run requeues a run.
+func (cmd requeueCmd) Run(s *session) error {
+	id, err := runID(cmd.Of)
+	if err != nil {
+		return err
+	}
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	body := wire.Requeue{Reset: cmd.Reset, Note: cmd.Note}
+	if body.Payload, err = payloadOf(cmd.Payload); err != nil {
+		return err
+	}
+	run, err := c.Requeue(s.ctx, id, body)
+	if err != nil {
+		return err
+	}
+	switch {
+	case cmd.Wait:
+		return s.await(c, run)
+	case s.out.json:
+		s.out.value(&run)
+	default:
+		s.out.line("%s %s", run.ID, clean(run.State))
+	}
+	return nil
+}

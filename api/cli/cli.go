@@ -1,0 +1,206 @@
+// Package cli is the command line: the commands that call a server, and serve, which is one.
+//
+// It owns flags, what is printed and exit codes. It must not know of concrete stores and kinds:
+// main hands them over as Parts.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"nightshift/api/client"
+	"nightshift/api/wire"
+	"nightshift/jobs"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// commands are all commands.
+type commands struct {
+	Serve   serveCmd   `cmd:"" help:"Run the server."`
+	Apply   applyCmd   `cmd:"" help:"Register the jobs of files, all or nothing."`
+	Run     runCmd     `cmd:"" help:"Run a job."`
+	Runs    runsCmd    `cmd:"" help:"List or show runs."`
+	Logs    logsCmd    `cmd:"" help:"Print what a run, or the newest run of a job, printed."`
+	Cancel  cancelCmd  `cmd:"" help:"Cancel runs."`
+	Requeue requeueCmd `cmd:"" help:"Run an ended run again."`
+	Jobs    jobsCmd    `cmd:"" help:"List, show or change jobs."`
+	Pause   pauseCmd   `cmd:"" help:"Pause a job: nothing of it starts."`
+	Resume  resumeCmd  `cmd:"" help:"Resume a job that is paused, or the server after a drain."`
+	Tokens  tokensCmd  `cmd:"" help:"List, create or revoke tokens."`
+	Drain   drainCmd   `cmd:"" help:"Start no attempt until resume; wait until none runs."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+
+	Remote remoteFlags `embed:""`
+	JSON   bool        `name:"json" help:"Print JSON."`
+}
+
+// remoteFlags say which server to call.
+type remoteFlags struct {
+	Server string `env:"NIGHTSHIFT_SERVER" default:"http://127.0.0.1:8700" placeholder:"URL" help:"The server to call (${env})."`
+	Token  string `env:"NIGHTSHIFT_TOKEN" placeholder:"TOKEN" help:"The token to call it with (${env}); else the file nightshift.db.token."`
+}
+
+// session is what a command works with.
+type session struct {
+	ctx    context.Context
+	out    *printer
+	stderr io.Writer
+	parts  Parts
+	remote remoteFlags
+}
+
+// Main runs the command line args (without the program's name) and gives the exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer, parts Parts) int {
+	var cmds commands
+	code := -1
+	parser, err := kong.New(&cmds,
+		kong.Name("nightshift"),
+		kong.Description("Runs jobs: webhooks and scripts, with retries by rule and a durable history."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(c int) { code = c }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.UsageOnError(),
+	)
+	if err != nil {
+		panic(err) // a mistake in the structs above
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if code >= 0 { // --help
+		return code
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "nightshift: %s\nTry nightshift --help.\n", err)
+		return exitUsage
+	}
+	s := &session{
+		ctx: ctx, out: newPrinter(stdout, cmds.JSON), stderr: stderr, parts: parts, remote: cmds.Remote,
+	}
+	return s.exit(parsed.Run(s))
+}
+
+// exit says what went wrong and gives the exit code.
+func (s *session) exit(err error) int {
+	var usage usageError
+	var quiet failedError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &quiet):
+		return exitFailed
+	case errors.As(err, &usage):
+		fmt.Fprintf(s.stderr, "nightshift: %s\n", err)
+		return exitUsage
+	}
+	var problem *client.Problem
+	if errors.As(err, &problem) && s.out.json {
+		fmt.Fprintf(s.stderr, "%s\n", jobs.AppendJSON(nil, &problem.Problem))
+		return exitFailed
+	}
+	fmt.Fprintf(s.stderr, "nightshift: %s\n", err)
+	if client.StatusOf(err) == 401 {
+		fmt.Fprintln(s.stderr, "Give a token with --token or NIGHTSHIFT_TOKEN, or call from the "+
+			"folder of the server's nightshift.db.token.")
+	}
+	return exitFailed
+}
+
+// usageError is a mistake in how the command was called.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// failedError ends with exit code 1; all has been said.
+type failedError struct{}
+
+func (failedError) Error() string { return "failed" }
+
+// client is the client for the server that the flags name.
+func (s *session) client() (*client.Client, error) {
+	token := s.remote.Token
+	if token == "" {
+		text, err := readToken()
+		if err != nil {
+			return nil, err
+		}
+		token = text
+	}
+	if !strings.Contains(s.remote.Server, "://") {
+		return nil, usage("--server: want an address such as http://127.0.0.1:8700")
+	}
+	c := client.New(s.remote.Server, token)
+	c.Agent = wire.AgentCLI + s.parts.Version
+	return c, nil
+}
+
+// readToken reads the token file of the server's database, where it is; else "".
+func readToken() (string, error) {
+	db := os.Getenv("NIGHTSHIFT_DB")
+	if db == "" {
+		db = defaultDB
+	}
+	text, err := os.ReadFile(tokenPath(resolved(db)))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the token: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+const defaultDB = "nightshift.db"
+
+func tokenPath(db string) string { return db + ".token" }
+
+func keyPath(db string) string { return db + ".key" }
+
+// resolved is the path with links followed, so that what lies beside the database is found
+// whatever name it is called by. The file itself need not exist.
+func resolved(db string) string {
+	if real, err := filepath.EvalSymlinks(db); err == nil {
+		return real
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(db)); err == nil {
+		return filepath.Join(dir, filepath.Base(db))
+	}
+	return db
+}
+
+// runID reads an id that was given as an argument.
+func runID(text string) (jobs.ID, error) {
+	id, err := jobs.ParseID(text)
+	if err != nil {
+		return id, usage("%q is not the id of a run", text)
+	}
+	return id, nil
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(s *session) error {
+	if s.out.json {
+		s.out.value(&struct {
+			Version string `json:"version"`
+		}{s.parts.Version})
+		return nil
+	}
+	s.out.line("nightshift %s", s.parts.Version)
+	return nil
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"nightshift/api/wire"
+	"nightshift/jobs"
+)
+
+type drainCmd struct {
+	Wait jobs.Duration `default:"0s" help:"Wait that long until no attempt runs; exit 1 where one still does."`
+}
+
+// drainPoll is how often a drain looks whether attempts still run.
+const drainPoll = 500 * time.Millisecond
+
+// Run drains the server.
+func (cmd drainCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	state, err := c.Drain(s.ctx)
+	if err != nil {
+		return err
+	}
+	until := time.Now().Add(cmd.Wait.Std())
+	for state.Running > 0 && time.Now().Before(until) {
+		select {
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-time.After(drainPoll):
+		}
+		if state, err = c.Server(s.ctx); err != nil {
+			return err
+		}
+	}
+	s.printServer(state)
+	if cmd.Wait > 0 && state.Running > 0 {
+		return failedError{}
+	}
+	return nil
+}
+
+func (s *session) printServer(state wire.Server) {
+	switch {
+	case s.out.json:
+		s.out.value(&state)
+	case state.Draining:
+		s.out.line("The server starts nothing until nightshift resume or a restart; %s.", attempts(state.Running))
+	default:
+		s.out.line("The server starts attempts; %s.", attempts(state.Running))
+	}
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt runs"
+	}
+	return fmt.Sprintf("%d attempts run", n)
+}
+
+type resumeCmd struct {
+	Job  string `arg:"" optional:"" help:"The job; without one, the server."`
+	Note string `placeholder:"TEXT" help:"Why (for a job)."`
+}
+
+// Run resumes a job, or the server.
+func (cmd resumeCmd) Run(s *session) error {
+	if cmd.Job != "" {
+		return jobsResumeCmd(cmd).Run(s)
+	}
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	state, err := c.Resume(s.ctx)
+	if err != nil {
+		return err
+	}
+	s.printServer(state)
+	return nil
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"nightshift/api/client"
+	"nightshift/api/wire"
+	"nightshift/jobs"
+)
+
+// longWait is how long one call waits for a run; it is repeated.
+const longWait = 50 * time.Second
+
+type runCmd struct {
+	Job         string            `arg:"" help:"The job's name."`
+	Payload     string            `placeholder:"JSON" help:"The payload; @FILE reads a file, - the standard input."`
+	Wait        bool              `help:"Print the run's log as it comes and wait for its end; exit 1 unless it succeeded."`
+	Delay       *jobs.Duration    `placeholder:"DURATION" help:"Start it that much later."`
+	RunAt       string            `placeholder:"TIME" help:"Start it then (RFC 3339)."`
+	Priority    *int              `placeholder:"N" help:"-100 to 100, higher first."`
+	MaxAttempts *int              `placeholder:"N" help:"At most that many attempts."`
+	Timeout     *jobs.Duration    `placeholder:"DURATION" help:"Of one attempt."`
+	Key         string            `placeholder:"KEY" help:"Idempotency key: the same again gives the same run."`
+	Correlation string            `placeholder:"ID" help:"Correlation id."`
+	Label       map[string]string `placeholder:"KEY=VALUE" help:"Labels of the run."`
+}
+
+// Run enqueues the run and, where asked, waits for it.
+func (cmd runCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	req, err := cmd.request()
+	if err != nil {
+		return err
+	}
+	run, err := c.Enqueue(s.ctx, cmd.Job, req, 0)
+	if err != nil {
+		return err
+	}
+	if cmd.Wait {
+		return s.await(c, run)
+	}
+	if s.out.json {
+		s.out.value(&run)
+		return nil
+	}
+	note := ""
+	if run.Duplicate != nil && *run.Duplicate {
+		note = " (it was made before, with the same key)"
+	}
+	s.out.line("%s %s%s", run.ID, clean(run.State), note)
+	return nil
+}
+
+func (cmd runCmd) request() (req client.Request, err error) {
+	req = client.Request{
+		Delay: cmd.Delay, Priority: cmd.Priority, MaxAttempts: cmd.MaxAttempts, Timeout: cmd.Timeout,
+		IdempotencyKey: cmd.Key, CorrelationID: cmd.Correlation, Labels: cmd.Label,
+	}
+	if req.Payload, err = payloadOf(cmd.Payload); err != nil {
+		return req, err
+	}
+	if cmd.RunAt != "" {
+		if req.RunAt, err = jobs.ParseTime(cmd.RunAt); err != nil {
+			return req, usage("--run-at: %w", err)
+		}
+	}
+	return req, nil
+}
+
+// payloadOf reads --payload: JSON, @FILE or -.
+func payloadOf(flag string) (jobs.Raw, error) {
+	var data []byte
+	var err error
+	switch {
+	case flag == "":
+		return nil, nil
+	case flag == "-":
+		data, err = io.ReadAll(os.Stdin)
+	case strings.HasPrefix(flag, "@"):
+		data, err = os.ReadFile(flag[1:])
+	default:
+		data = []byte(flag)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the payload: %w", err)
+	}
+	if err := jobs.ValidJSON(data); err != nil {
+		return nil, usage("--payload: %w", err)
+	}
+	return data, nil
+}
+
+// await prints the log of a run as it comes, and at last what became of it.
+func (s *session) await(c *client.Client, run wire.Run) error {
+	if !s.out.json {
+		fmt.Fprintf(s.stderr, "run %s of %s\n", run.ID, clean(run.Job))
+		if err := s.follow(c, run.ID); err != nil {
+			return err
+		}
+	}
+	run, err := untilEnd(s.ctx, c, run.ID)
+	if err != nil {
+		return err
+	}
+	if s.out.json {
+		s.out.value(&run)
+	} else {
+		fmt.Fprintln(s.stderr, why(&run, time.Now()))
+	}
+	if run.State != jobs.Succeeded.String() {
+		return failedError{}
+	}
+	return nil
+}
+
+func ended(run *wire.Run) bool {
+	state, _ := jobs.StateOf(run.State)
+	return state.Terminal()
+}
+
+func untilEnd(ctx context.Context, c *client.Client, id jobs.ID) (wire.Run, error) {
+	for {
+		run, err := c.Run(ctx, id, longWait)
+		if err != nil || ended(&run) {
+			return run, err
+		}
+	}
+}
+
+// Following a log outlives a restart of the server of about reconnects × reconnectAfter.
+const (
+	reconnects     = 30
+	reconnectAfter = time.Second
+)
+
+// follow prints the log of a run until it has ended.
+func (s *session) follow(c *client.Client, id jobs.ID) error {
+	at := int64(0)
+	for left := reconnects; ; left-- {
+		_, next, err := c.Follow(s.ctx, id, at, s.out.w)
+		if err == nil || s.ctx.Err() != nil {
+			return err
+		}
+		if next > at {
+			left = reconnects
+		}
+		at = next
+		var problem *client.Problem
+		if left == 0 || (errors.As(err, &problem) && problem.Status < 500) {
+			return err
+		}
+		select {
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-time.After(reconnectAfter):
+		}
+	}
+}

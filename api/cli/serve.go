@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lmittmann/tint"
+
+	"nightshift/api"
+	"nightshift/jobs"
+	"nightshift/runtime"
+	"nightshift/store"
+)
+
+// Parts is what only main knows: concrete stores and kinds.
+type Parts struct {
+	Version   string
+	OpenStore func(ctx context.Context, path string, log *slog.Logger) (store.Store, error)
+	MakeKinds func(KindConfig) (Kinds, error)
+}
+
+// KindConfig is what the flags say of kinds.
+type KindConfig struct {
+	Version string
+	Listen  netip.AddrPort // the server itself, which webhooks never call
+	Private string         // --webhook-private
+	Scripts string         // folder of the scripts named by path; "": none
+	NoRun   bool           // no script runs at all
+	Log     *slog.Logger
+}
+
+// Kinds are the kinds of jobs the server executes.
+type Kinds struct {
+	ByName map[string]jobs.Kind
+	Level  string // in a sentence: how scripts are kept apart; "": there are none
+	Close  func()
+}
+
+type serveCmd struct {
+	DB            string        `name:"db" default:"nightshift.db" env:"NIGHTSHIFT_DB" placeholder:"FILE" help:"The database file (${env})."`
+	Listen        string        `default:"127.0.0.1:8700" env:"NIGHTSHIFT_LISTEN" placeholder:"ADDR" help:"Where to listen (${env})."`
+	URL           string        `name:"url" env:"NIGHTSHIFT_URL" placeholder:"URL" help:"Base of links and callbacks, as others reach the server (${env})."`
+	Scripts       string        `env:"NIGHTSHIFT_SCRIPTS" placeholder:"DIR|off" help:"Folder of scripts that jobs name by path; off: no scripts at all (${env})."`
+	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register the jobs of a file before taking work (${env})."`
+	RunAll        bool          `env:"NIGHTSHIFT_RUN_ALL" help:"Make one run of each job of --apply and show what becomes of them (${env})."`
+	LogLevel      slog.Level    `default:"info" env:"NIGHTSHIFT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (${env})."`
+	Workers       int           `default:"64" env:"NIGHTSHIFT_WORKERS" placeholder:"N" help:"Webhooks at a time (${env})."`
+	ScriptWorkers int           `env:"NIGHTSHIFT_SCRIPT_WORKERS" placeholder:"N" help:"Scripts at a time; 0: 2 for each core (${env})."`
+	ShutdownGrace jobs.Duration `default:"30s" env:"NIGHTSHIFT_SHUTDOWN_GRACE" placeholder:"DURATION" help:"How long attempts may go on after SIGTERM (${env})."`
+	WebhookPriv   string        `name:"webhook-private" default:"allow" env:"NIGHTSHIFT_WEBHOOK_PRIVATE" placeholder:"allow|deny|LIST" help:"Whether webhooks may call private addresses (${env})."`
+	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
+
+	proxies []netip.Prefix
+}
+
+// Validate checks the flags as far as they can be without opening anything.
+func (cmd *serveCmd) Validate() error {
+	if cmd.RunAll && cmd.Apply == "" {
+		return errors.New("--run-all: needs --apply")
+	}
+	if cmd.Workers < 1 || cmd.Workers > 10_000 {
+		return errors.New("--workers: want 1 to 10000")
+	}
+	if cmd.ScriptWorkers < 0 || cmd.ScriptWorkers > 1_000 {
+		return errors.New("--script-workers: want 0 to 1000")
+	}
+	if cmd.URL != "" {
+		u, err := url.Parse(cmd.URL)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
+			u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			return errors.New("--url: want an address such as https://jobs.example.com")
+		}
+	}
+	for _, text := range cmd.TrustedProxy {
+		p, err := prefixOf(text)
+		if err != nil {
+			return fmt.Errorf("--trusted-proxy: %q is neither an address nor a range such as 10.0.0.0/8", text)
+		}
+		cmd.proxies = append(cmd.proxies, p)
+	}
+	return nil
+}
+
+func prefixOf(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	return p.Masked(), err
+}
+
+// Run serves until a signal, or an error after which only a restart helps.
+func (cmd *serveCmd) Run(s *session) error {
+	sv := &serving{cmd: cmd, s: s, log: newLogger(s.stderr, cmd.LogLevel)}
+	defer sv.close()
+	if err := sv.open(); err != nil {
+		return err
+	}
+	return sv.run()
+}
+
+// newLogger writes text on a terminal, else JSON.
+func newLogger(w io.Writer, level slog.Level) *slog.Logger {
+	if isTerminal(w) {
+		return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// serving is a server from its start to its end.
+type serving struct {
+	cmd *serveCmd
+	s   *session
+	log *slog.Logger
+
+	db    string // the resolved path
+	base  string // of links
+	ln    net.Listener
+	st    store.Store
+	kinds Kinds
+	rt    *runtime.Runtime
+	srv   *api.Server
+	token tokenState
+	set   *fileSet
+}
+
+// open gets everything ready; close gives back what it took.
+func (sv *serving) open() (err error) {
+	cmd, ctx := sv.cmd, sv.s.ctx
+	if cmd.Apply != "" {
+		if sv.set, err = readFiles([]string{cmd.Apply}); err != nil {
+			return err
+		}
+	}
+	if sv.ln, err = net.Listen("tcp", cmd.Listen); err != nil {
+		return fmt.Errorf("listen on %s: %w", cmd.Listen, err)
+	}
+	sv.base = strings.TrimRight(cmd.URL, "/")
+	if sv.base == "" {
+		sv.base = "http://" + sv.address()
+	}
+	sv.db = resolved(cmd.DB)
+	if sv.st, err = sv.s.parts.OpenStore(ctx, sv.db, sv.log); err != nil {
+		return err
+	}
+	key, err := loadKey(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))
+	if err != nil {
+		return err
+	}
+	if sv.token, err = bootstrap(ctx, sv.st, sv.db, os.Getenv("NIGHTSHIFT_TOKEN")); err != nil {
+		return err
+	}
+	listen, _ := netip.ParseAddrPort(sv.ln.Addr().String())
+	if sv.kinds, err = sv.s.parts.MakeKinds(sv.kindConfig(listen)); err != nil {
+		return err
+	}
+	var workers [store.Pools]int
+	workers[store.PoolWebhook] = cmd.Workers
+	workers[store.PoolScript] = cmd.scriptWorkers()
+	sv.rt, err = runtime.New(ctx, runtime.Config{
+		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log, Key: key,
+		Workers: workers, Grace: cmd.ShutdownGrace.Std(),
+	})
+	if err != nil {
+		return err
+	}
+	sv.srv, err = api.New(ctx, api.Config{
+		Runtime: sv.rt, Log: sv.log, Listen: cmd.Listen, URL: sv.base, Version: sv.s.parts.Version,
+		Proxies: cmd.proxies,
+	})
+	return err
+}
+
+func (sv *serving) kindConfig(listen netip.AddrPort) KindConfig {
+	cfg := KindConfig{
+		Version: sv.s.parts.Version, Listen: listen, Private: sv.cmd.WebhookPriv, Log: sv.log,
+	}
+	if cfg.NoRun = sv.cmd.Scripts == "off"; !cfg.NoRun {
+		cfg.Scripts = sv.cmd.Scripts
+	}
+	return cfg
+}
+
+// address is where the server can be called on this machine.
+func (sv *serving) address() string {
+	host, port, err := net.SplitHostPort(sv.ln.Addr().String())
+	if err != nil {
+		return sv.ln.Addr().String()
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// run serves until it is told to stop.
+func (sv *serving) run() error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	var saved []store.Saved
+	if sv.set != nil {
+		var err error
+		if saved, err = sv.apply(); err != nil {
+			return err
+		}
+	}
+	events, stopEvents := sv.rt.Events()
+	defer stopEvents()
+	sv.rt.Start()
+	served := make(chan error, 1)
+	go func() { served <- sv.srv.Serve(sv.ln) }()
+	sv.greet(saved)
+	var shown *show
+	if sv.cmd.RunAll {
+		var err error
+		if shown, err = sv.runAll(); err != nil {
+			return errors.Join(err, sv.stop(nil))
+		}
+	}
+	for {
+		select {
+		case e := <-events:
+			if shown != nil {
+				shown.event(e)
+			}
+		case sig := <-signals:
+			sv.log.Info("stopping", "signal", sig.String(), "grace", sv.cmd.ShutdownGrace.String())
+			return sv.stop(signals)
+		case <-sv.s.ctx.Done():
+			return sv.stop(signals)
+		case err := <-sv.rt.Fatal():
+			return fmt.Errorf("the server must restart: %w", err)
+		case err := <-served:
+			return errors.Join(err, sv.stop(nil))
+		}
+	}
+}
+
+// stop ends everything: first the listener, then the attempts within their grace, which the next
+// signal cuts short.
+func (sv *serving) stop(signals <-chan os.Signal) error {
+	kill := make(chan struct{})
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-signals:
+			sv.log.Warn("stopping at once")
+			close(kill)
+		case <-over:
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(sv.s.ctx), 10*time.Second)
+	defer cancel()
+	if err := sv.srv.Shutdown(ctx); err != nil {
+		sv.log.Warn("calls were cut off", "error", err)
+	}
+	if err := sv.rt.Stop(kill); err != nil {
+		return err
+	}
+	err := sv.st.Close()
+	sv.st = nil
+	if err == nil {
+		sv.log.Info("stopped")
+	}
+	return err
+}
+
+// close gives back what open took.
+func (sv *serving) close() {
+	if sv.kinds.Close != nil {
+		sv.kinds.Close()
+	}
+	if sv.ln != nil {
+		_ = sv.ln.Close()
+	}
+	if sv.st != nil {
+		if err := sv.st.Close(); err != nil {
+			sv.log.Error("close the database", "error", err)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"strings"
+
+	"nightshift/jobs"
+	"nightshift/runtime"
+	"nightshift/store"
+)
+
+func (cmd *serveCmd) scriptWorkers() int {
+	if cmd.ScriptWorkers > 0 {
+		return cmd.ScriptWorkers
+	}
+	return 2 * goruntime.NumCPU()
+}
+
+func serverBy(rt *runtime.Runtime) store.By { return store.By{Actor: serverActor, Now: rt.Now()} }
+
+// apply registers the jobs of --apply.
+func (sv *serving) apply() ([]store.Saved, error) {
+	puts := make([]store.PutJob, len(sv.set.jobs))
+	for i, j := range sv.set.jobs {
+		puts[i].Job = j
+	}
+	saved, err := sv.rt.PutJobs(sv.s.ctx, puts, serverBy(sv.rt))
+	var bad *jobs.InvalidError
+	if errors.As(err, &bad) {
+		if len(puts) == 1 {
+			for i := range bad.Faults {
+				bad.Faults[i].Location = strings.TrimSuffix("jobs[0]."+bad.Faults[i].Location, ".")
+			}
+		}
+		return nil, sv.set.placed(bad.Faults, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", sv.cmd.Apply, err)
+	}
+	return saved, nil
+}
+
+// greet says where the server is: as lines for people on a terminal, else in the log.
+func (sv *serving) greet(saved []store.Saved) {
+	sv.log.Info("serving", "version", sv.s.parts.Version, "url", sv.base, "listen", sv.ln.Addr().String(),
+		"database", sv.db, "scripts", sv.scripts(), "token", sv.tokenPlace())
+	if !sv.s.out.term {
+		return
+	}
+	out := sv.s.out
+	out.line("")
+	out.fields(
+		"nightshift", sv.s.parts.Version,
+		"address", sv.base,
+		"database", sv.db,
+		"token", sv.tokenPlace(),
+		"scripts", sv.scripts(),
+	)
+	if n := len(saved); n > 0 {
+		out.line("%-12s%d jobs of %s", "registered", n, clean(sv.cmd.Apply))
+	}
+	out.line("\nTry, in another terminal in this folder:\n")
+	name := "JOB"
+	if len(saved) > 0 {
+		name = saved[0].Job.Name
+	} else {
+		out.line("  nightshift apply -f examples/quickstart.yaml")
+	}
+	out.line("  nightshift run %s --wait", name)
+	out.line("  nightshift runs")
+	out.line("  curl -H \"Authorization: Bearer $(cat %s)\" %s/v1/runs", shellQuoted(sv.token.file), sv.base)
+	out.line("")
+}
+
+func shellQuoted(path string) string {
+	if path == "" {
+		return "TOKEN-FILE"
+	}
+	return path
+}
+
+func (sv *serving) scripts() string {
+	if sv.kinds.Level == "" {
+		return "off"
+	}
+	return sv.kinds.Level
+}
+
+func (sv *serving) tokenPlace() string {
+	switch {
+	case sv.token.env:
+		return "NIGHTSHIFT_TOKEN of the environment"
+	case sv.token.made:
+		return sv.token.file + " (made just now: it may do everything)"
+	case sv.token.file != "":
+		return sv.token.file
+	}
+	return "made earlier; no file holds one"
+}
+
+// show follows some runs for the terminal.
+type show struct {
+	out  *printer
+	mine map[jobs.ID]bool // that have not ended
+	wide int              // of the longest name
+}
+
+// runAll makes one run of each job of --apply.
+func (sv *serving) runAll() (*show, error) {
+	v := &show{out: sv.s.out, mine: map[jobs.ID]bool{}}
+	reqs := make([]jobs.Request, len(sv.set.jobs))
+	for i, j := range sv.set.jobs {
+		reqs[i] = jobs.Request{Job: j.Name, Trigger: jobs.TriggerCLI}
+		v.wide = max(v.wide, len(j.Name))
+	}
+	subs, err := sv.rt.Submit(sv.s.ctx, false, reqs)
+	if err != nil {
+		return nil, fmt.Errorf("run the jobs of %s: %w", sv.cmd.Apply, err)
+	}
+	for _, sub := range subs {
+		v.mine[sub.ID] = true
+		v.out.line("%-*s  run %s", v.wide, sub.Job, sub.ID)
+	}
+	return v, nil
+}
+
+// event prints a line for each attempt that ended: what came of it and why.
+func (v *show) event(e runtime.Event) {
+	if e.Run == nil || !v.mine[e.Run.ID] || e.Attempt == nil {
+		return
+	}
+	v.out.line("%-*s  attempt %d  %s", v.wide, e.Run.Job, e.Attempt.Number, clean(attemptText(e.Attempt)))
+	if !e.Run.State.Terminal() {
+		return
+	}
+	if delete(v.mine, e.Run.ID); len(v.mine) == 0 {
+		v.out.line("All runs have ended. The server goes on; Ctrl-C stops it.")
+	}
+}
+
+// attemptText says how an attempt ended, how long it took, and what was decided.
+func attemptText(a *jobs.Attempt) string {
+	text := fmt.Sprintf("%s in %s", a.Outcome, took(a.StartedAt, a.FinishedAt))
+	if a.Error != nil && a.Outcome != jobs.OutcomeSucceeded {
+		text += ": " + short(errorText(a.Error), 100)
+	}
+	d := a.Decision
+	if d == nil {
+		return text
+	}
+	return text + " → " + decisionText(d)
+}

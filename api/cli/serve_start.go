@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"nightshift/api"
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// The tokens that the server makes by itself, and who they were made by.
+const (
+	firstToken  = "admin"       // at the first start
+	envToken    = "environment" // from NIGHTSHIFT_TOKEN
+	serverActor = "server"
+	minSecret   = 20 // characters of NIGHTSHIFT_TOKEN
+)
+
+// tokenState says where the token of the administrator is.
+type tokenState struct {
+	file string // "": there is none
+	made bool   // at this start
+	env  bool   // it is that of the environment
+}
+
+// bootstrap sees that somebody can call the server: with the token of the environment, or one that
+// the first start makes and writes beside the database.
+func bootstrap(ctx context.Context, st store.Store, db, secret string) (state tokenState, err error) {
+	all, err := st.Tokens(ctx)
+	if err != nil {
+		return state, fmt.Errorf("read tokens: %w", err)
+	}
+	by := store.By{Actor: serverActor, Now: jobs.TimeOf(time.Now())}
+	if secret != "" {
+		if len(secret) < minSecret {
+			return state, fmt.Errorf("NIGHTSHIFT_TOKEN: want at least %d characters", minSecret)
+		}
+		return tokenState{env: true}, putAdmin(ctx, st, envToken, secret, by)
+	}
+	if err := dropEnvToken(ctx, st, all, by); err != nil {
+		return state, err
+	}
+	path := tokenPath(db)
+	for _, t := range all {
+		if t.Name != envToken {
+			if _, err := os.Stat(path); err == nil {
+				state.file = path
+			}
+			return state, nil
+		}
+	}
+	// The file first: a token nobody knows would lock everybody out.
+	secret = api.NewSecret()
+	if err := writeSecret(path, secret); err != nil {
+		return state, fmt.Errorf("write the token: %w", err)
+	}
+	return tokenState{file: path, made: true}, putAdmin(ctx, st, firstToken, secret, by)
+}
+
+func putAdmin(ctx context.Context, st store.Store, name, secret string, by store.By) error {
+	_, err := st.PutToken(ctx, store.Token{
+		Name: name, Hash: api.HashSecret(secret), Scopes: []string{"admin"}, CreatedAt: by.Now,
+	}, nil, by)
+	if err != nil {
+		return fmt.Errorf("save the token %s: %w", name, err)
+	}
+	return nil
+}
+
+// dropEnvToken revokes the token of an environment that does not hold one any more.
+func dropEnvToken(ctx context.Context, st store.Store, all []store.Token, by store.By) error {
+	for _, t := range all {
+		if t.Name == envToken {
+			return st.DeleteToken(ctx, envToken, by)
+		}
+	}
+	return nil
+}
+
+const keySize = 32
+
+// loadKey gives the server's key: of the environment, else of the file, which the first start makes.
+func loadKey(path, env string) ([]byte, error) {
+	if env != "" {
+		key, err := parseKey([]byte(env))
+		if err != nil {
+			return nil, fmt.Errorf("NIGHTSHIFT_KEY: %w", err)
+		}
+		return key, nil
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		key, err := parseKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("the key file %s: %w", path, err)
+		}
+		return key, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the key: %w", err)
+	}
+	key := make([]byte, keySize)
+	rand.Read(key)
+	if err := writeSecret(path, hex.EncodeToString(key)); err != nil {
+		return nil, fmt.Errorf("write the key: %w", err)
+	}
+	return key, nil
+}
+
+func parseKey(text []byte) ([]byte, error) {
+	key := make([]byte, keySize)
+	text = bytes.TrimSpace(text)
+	if len(text) != hex.EncodedLen(keySize) {
+		return nil, errors.New("want 64 hexadecimal digits")
+	}
+	if _, err := hex.Decode(key, text); err != nil {
+		return nil, errors.New("want 64 hexadecimal digits")
+	}
+	return key, nil
+}
+
+// writeSecret writes a file that only its owner may read, whole or not at all.
+func writeSecret(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(text + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	return err
+}
+
+func syncFolder(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}

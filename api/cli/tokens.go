@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"nightshift/api/wire"
+	"nightshift/jobs"
+)
+
+type tokensCmd struct {
+	List   tokensListCmd   `cmd:"" default:"withargs" help:"List tokens."`
+	Create tokensCreateCmd `cmd:"" help:"Make a token; its secret is shown this once."`
+	Revoke tokensRevokeCmd `cmd:"" help:"Revoke tokens."`
+}
+
+type tokensListCmd struct{}
+
+// Run lists tokens.
+func (tokensListCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Tokens(s.ctx)
+	if err != nil {
+		return err
+	}
+	if s.out.json {
+		s.out.value(&list)
+		return nil
+	}
+	rows := make([][]string, len(list.Items))
+	for i := range list.Items {
+		t := &list.Items[i]
+		reach := "all"
+		if t.Jobs != nil {
+			reach = strings.Join(*t.Jobs, ",")
+		}
+		rows[i] = []string{
+			t.Name, strings.Join(t.Scopes, ","), reach, clock(t.CreatedAt), clock(t.ExpiresAt), clock(t.LastUsed),
+		}
+	}
+	s.out.table([]string{"TOKEN", "SCOPES", "JOBS", "CREATED", "EXPIRES", "LAST USED"}, rows)
+	return nil
+}
+
+type tokensCreateCmd struct {
+	Name    string   `arg:"" help:"The token's name."`
+	Scope   []string `required:"" placeholder:"SCOPE" help:"read, enqueue, operate or admin."`
+	Jobs    []string `placeholder:"PATTERN" help:"Narrow it to jobs, such as mail-*."`
+	Expires string   `placeholder:"TIME" help:"A time (RFC 3339), or a duration from now such as 90d."`
+}
+
+// Run makes a token.
+func (cmd tokensCreateCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	want := wire.PutToken{Name: cmd.Name, Scopes: cmd.Scope}
+	if len(cmd.Jobs) > 0 {
+		want.Jobs = &cmd.Jobs
+	}
+	if cmd.Expires != "" {
+		if want.ExpiresAt, err = expiry(cmd.Expires, time.Now()); err != nil {
+			return usage("--expires: %w", err)
+		}
+	}
+	t, err := c.CreateToken(s.ctx, want)
+	if err != nil {
+		return err
+	}
+	if s.out.json {
+		s.out.value(&t)
+		return nil
+	}
+	s.out.line("%s", clean(t.Secret))
+	fmt.Fprintln(s.stderr, "Keep it now: it is not shown again.")
+	return nil
+}
+
+func expiry(text string, now time.Time) (jobs.Time, error) {
+	if d, err := jobs.ParseDuration(text); err == nil {
+		return jobs.TimeOf(now.Add(d.Std())), nil
+	}
+	return jobs.ParseTime(text)
+}
+
+type tokensRevokeCmd struct {
+	Names []string `arg:"" name:"name" help:"Names of tokens."`
+}
+
+// Run revokes tokens.
+func (cmd tokensRevokeCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	for _, name := range cmd.Names {
+		if err := c.RevokeToken(s.ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/jobs/webhook"
+	"nightshift/runtime"
+	"nightshift/store"
+	"nightshift/store/sqlite"
+)
+
+// testServer is a whole server: the API over the runtime over a database file.
+type testServer struct {
+	t     testing.TB
+	url   string
+	admin string // a token
+	api   *Server
+	rt    *runtime.Runtime
+	log   *syncBuffer
+}
+
+// syncBuffer is a buffer that several goroutines may write to.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// newTestServer starts one that runs for the time of the test.
+func newTestServer(t testing.TB) *testServer {
+	t.Helper()
+	ctx := context.Background()
+	ts := &testServer{t: t, log: &syncBuffer{}}
+	log := slog.New(slog.NewJSONHandler(ts.log, nil))
+	st, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "n.db"), sqlite.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts.admin = NewSecret()
+	by := store.By{Actor: "test", Now: jobs.TimeOf(time.Now())}
+	first := store.Token{Name: "admin", Hash: HashSecret(ts.admin), Scopes: []string{"admin"}}
+	if _, err := st.PutToken(ctx, first, nil, by); err != nil {
+		t.Fatal(err)
+	}
+	hooks := webhook.New(webhook.Config{})
+	ts.rt, err = runtime.New(ctx, runtime.Config{
+		Store: st, Kinds: map[string]jobs.Kind{jobs.KindWebhook: hooks}, Log: log,
+		Key: []byte("0123456789abcdef0123456789abcdef"), Grace: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts.url = "http://" + ln.Addr().String()
+	ts.api, err = New(ctx, Config{
+		Runtime: ts.rt, Log: log, Listen: "jobs.internal:8700", URL: ts.url, Version: "test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts.rt.Start()
+	served := make(chan error, 1)
+	go func() { served <- ts.api.Serve(ln) }()
+	t.Cleanup(func() {
+		if err := ts.api.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := ts.rt.Stop(nil); err != nil {
+			t.Error(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+		hooks.Close()
+	})
+	return ts
+}
+
+// answer is what a call gave.
+type answer struct {
+	t      testing.TB
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call makes a call with the admin's token; headers are pairs, one named Authorization replaces it.
+func (ts *testServer) call(method, path, body string, headers ...string) *answer {
+	ts.t.Helper()
+	var in io.Reader
+	if body != "" {
+		in = strings.NewReader(body)
+	}
+	req, err := http.NewRequest(method, ts.url+path, in)
+	if err != nil {
+		ts.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+ts.admin)
+	for i := 0; i < len(headers); i += 2 {
+		switch {
+		case headers[i] == "Host":
+			req.Host = headers[i+1]
+		case headers[i+1] == "":
+			req.Header.Del(headers[i])
+		default:
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		ts.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		ts.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return &answer{ts.t, res.StatusCode, res.Header, data}
+}
+
+// as gives the headers of a call with another token.
+func as(secret string) []string { return []string{"Authorization", "Bearer " + secret} }
+
+// want fails the test unless the status is one of those.
+func (a *answer) want(status int) *answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// problem fails the test unless the answer is that problem, and gives its faults as
+// "location: message" lines.
+func (a *answer) problem(kind problemKind) string {
+	a.t.Helper()
+	a.want(kind.status)
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		a.t.Errorf("Content-Type %q", got)
+	}
+	var p struct {
+		Type, Title, Detail string
+		Status              int
+		Errors              []struct{ Location, Message string }
+	}
+	a.into(&p)
+	if p.Type != problemPrefix+kind.name || p.Title != kind.title || p.Status != kind.status {
+		a.t.Fatalf("got the problem %s, want %s: %s", p.Type, kind.name, a.body)
+	}
+	lines := []string{p.Detail}
+	for _, f := range p.Errors {
+		lines = append(lines, f.Location+": "+f.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (a *answer) into(v any) {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		a.t.Fatalf("%v: %s", err, a.body)
+	}
+}
+
+// field is a member of the answer, by a path such as items.0.id; "" where it is null or missing.
+func (a *answer) field(path string) string {
+	a.t.Helper()
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(a.body))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		a.t.Fatalf("%v: %s", err, a.body)
+	}
+	for part := range strings.SplitSeq(path, ".") {
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[part]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(part, &i); err != nil || i >= len(at) {
+				return ""
+			}
+			v = at[i]
+		default:
+			return ""
+		}
+	}
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// hook registers a webhook job whose receiver is handle.
+func (ts *testServer) hook(name string, handle http.HandlerFunc, fields ...string) {
+	ts.t.Helper()
+	receiver := httptest.NewServer(handle)
+	ts.t.Cleanup(func() {
+		receiver.CloseClientConnections()
+		receiver.Close()
+	})
+	more := strings.Join(fields, ",")
+	if more != "" {
+		more = "," + more
+	}
+	doc := fmt.Sprintf(`{"webhook":{"url":%q}%s}`, receiver.URL, more)
+	if a := ts.call("PUT", "/v1/jobs/"+name, doc); a.status != 201 && a.status != 200 {
+		ts.t.Fatalf("register %s: %s", name, a.body)
+	}
+}
+
+// ok answers as the job's result.
+func ok(result string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, result) }
+}
+
+// gate is a receiver that answers only when it is opened.
+func gate(t testing.TB) (handle http.HandlerFunc, open func()) {
+	ch := make(chan struct{})
+	open = sync.OnceFunc(func() { close(ch) })
+	t.Cleanup(open)
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the caller has left
+		select {
+		case <-ch:
+		case <-r.Context().Done():
+		}
+	}, open
+}
+
+// token makes one and gives its secret.
+func (ts *testServer) token(doc string) string {
+	ts.t.Helper()
+	return ts.call("POST", "/v1/tokens", doc).want(201).field("secret")
+}
+
+// enqueue makes a run of a job and gives its id.
+func (ts *testServer) enqueue(job, body string, headers ...string) string {
+	ts.t.Helper()
+	return ts.call("POST", "/v1/jobs/"+job+"/runs", body, headers...).want(202).field("id")
+}
+
+// until waits until the run is in the state.
+func (ts *testServer) until(id, state string) *answer {
+	ts.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		a := ts.call("GET", "/v1/runs/"+id, "").want(200)
+		if a.field("state") == state {
+			return a
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	ts.t.Fatalf("run %s is not %s: %s", id, state, ts.call("GET", "/v1/runs/"+id, "").body)
+	return nil
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"nightshift/api/wire"
+	"nightshift/store"
+)
+
+func (c *call) answerServer() error {
+	return c.answer(200, &wire.Server{
+		Version: c.s.version, Draining: c.s.rt.Draining(), Running: c.s.rt.Running(),
+	})
+}
+
+func getServer(c *call) error { return c.answerServer() }
+
+func drain(c *call, on bool) error {
+	if err := c.decodeOptional(&wire.Empty{}); err != nil {
+		return err
+	}
+	if on {
+		c.s.rt.Drain()
+	} else {
+		c.s.rt.Resume()
+	}
+	c.s.log.Info("drain", "on", on, "by", c.by("").Actor)
+	return c.answerServer()
+}
+
+func getAudit(c *call) error {
+	page, err := c.page()
+	if err != nil {
+		return err
+	}
+	items, next, err := c.s.rt.Store().Audit(c.ctx(), page)
+	if err != nil {
+		return within("query", err)
+	}
+	list := wire.Audit{Items: make([]wire.AuditEntry, len(items)), Next: orNull(next), Limit: page.Limit}
+	for i, e := range items {
+		list.Items[i] = wire.AuditEntry{
+			ID: e.ID, At: e.At, Actor: e.Actor, Action: e.Action, Kind: e.Kind, Name: e.Name,
+			Note: e.Note, Change: orRawNull(e.Change),
+		}
+	}
+	return c.answer(200, &list)
+}
+
+func getHealth(c *call) error { return c.answer(200, &wire.Status{Status: "alive"}) }
+
+// readyWithin is how long a probe of the database may take.
+const readyWithin = 5 * time.Second
+
+func getReady(c *call) error {
+	if c.s.stopping.Err() != nil {
+		return refuse(probStopping, "the server is stopping")
+	}
+	ctx, cancel := context.WithTimeout(c.ctx(), readyWithin)
+	defer cancel()
+	err := c.s.rt.Health(ctx)
+	if err == nil {
+		return c.answer(200, &wire.Status{Status: "ready"})
+	}
+	c.s.log.Warn("not ready", "error", err)
+	return &problem{kind: probNotReady, detail: whyNotReady(err), retryAfter: 5 * time.Second}
+}
+
+// whyNotReady says it in words that give nothing away: everybody may ask. What the runtime says
+// in its own words is fit for that, what it got from below is not.
+func whyNotReady(err error) string {
+	if errors.Unwrap(err) == nil {
+		return err.Error()
+	}
+	for _, known := range []error{store.ErrBusy, store.ErrFull, store.ErrUnknown, store.ErrClosed} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the database does not answer in time"
+	}
+	return "the log of the server tells why"
+}
+
+func getSpec(c *call) error { return c.Blob(200, "application/json", c.s.spec) }
+
+func getDocs(c *call) error {
+	c.Response().Header().Set("Content-Security-Policy", docsPolicy)
+	return c.Blob(200, "text/html; charset=utf-8", c.s.docs)
+}

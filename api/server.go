@@ -1,0 +1,211 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"nightshift/runtime"
+)
+
+// Timeouts and bounds of connections.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 32 << 10
+	maxStreams    = 2000 // logs and runs that are followed, in all
+	stopGrace     = 5 * time.Second
+)
+
+// Config is what a Server is made of. Runtime is needed; the zero values of the others work.
+type Config struct {
+	Runtime *runtime.Runtime
+	Log     *slog.Logger
+	Listen  string // the address asked for: its host may be called
+	URL     string // base of links, without a final slash
+	Version string // of the program
+	Proxies []netip.Prefix
+}
+
+// Server answers the HTTP API.
+type Server struct {
+	rt      *runtime.Runtime
+	log     *slog.Logger
+	base    string
+	version string
+	hosts   hosts
+	access  *access
+	echo    *echo.Echo
+	http    *http.Server
+	routes  []*route
+	byPath  map[string]*route // METHOD /path
+	spec    []byte            // openapi.json
+	docs    []byte
+	streams atomic.Int64
+
+	stopping context.Context // ends streams and waits
+	stop     context.CancelFunc
+	loops    sync.WaitGroup
+}
+
+// New makes a server and reads the tokens.
+func New(ctx context.Context, cfg Config) (*Server, error) {
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		rt: cfg.Runtime, log: log, base: cfg.URL, version: cfg.Version,
+		hosts: newHosts(cfg.Listen, cfg.URL, cfg.Proxies), byPath: map[string]*route{},
+	}
+	s.stopping, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	var err error
+	if s.access, err = newAccess(ctx, s.rt.Store(), s.rt.Now, log); err != nil {
+		return nil, err
+	}
+	s.echo = echo.New()
+	s.echo.HideBanner, s.echo.HidePort = true, true
+	s.echo.HTTPErrorHandler = s.onError
+	s.echo.IPExtractor = s.callerOf
+	s.echo.Use(s.answered, s.recovered, s.guardHost, s.identified)
+	s.routes = allRoutes()
+	for _, r := range s.routes {
+		s.byPath[r.method+" "+r.path] = r
+		s.echo.Add(r.method, r.path, s.serve(r))
+	}
+	if s.spec, err = describe(s.routes, cfg.Version); err != nil {
+		return nil, fmt.Errorf("describe the routes: %w", err)
+	}
+	s.docs = renderDocs(s.routes)
+	s.http = &http.Server{
+		Handler:           s.echo,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// ServeHTTP answers one call.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+
+// Serve answers calls on ln until Shutdown.
+func (s *Server) Serve(ln net.Listener) error {
+	s.loops.Go(func() { s.access.touchLoop(s.stopping) })
+	err := s.http.Serve(newCapped(ln))
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve %s: %w", ln.Addr(), err)
+}
+
+// Shutdown closes the listener, ends streams and waits, and lets other calls end in a few seconds.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stop()
+	grace, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	err := s.http.Shutdown(grace)
+	if err != nil {
+		err = s.http.Close()
+	}
+	s.loops.Wait()
+	if touched := s.access.touch(ctx); touched != nil {
+		s.log.Warn("when tokens were last used is not kept", "error", touched)
+	}
+	return err
+}
+
+// callerOf is the address of the caller, for the log.
+func (s *Server) callerOf(r *http.Request) string {
+	if s.hosts.trusted(r) {
+		trust := make([]echo.TrustOption, 0, len(s.hosts.proxies)+3)
+		trust = append(trust, echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false))
+		for _, p := range s.hosts.proxies {
+			trust = append(trust, echo.TrustIPRange(ipNet(p)))
+		}
+		return echo.ExtractIPFromXFFHeader(trust...)(r)
+	}
+	return echo.ExtractIPDirect()(r)
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{
+		IP:   p.Addr().AsSlice(),
+		Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
+	}
+}
+
+// answered sets the headers of every answer, bounds bodies that nobody reads, and logs the call.
+func (s *Server) answered(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		r := c.Request()
+		began := time.Now()
+		in := watchBody(c)
+		if err := next(c); err != nil {
+			in.refused()
+			s.onError(err, c) // here, so that the status is known below
+		}
+		if s.log.Enabled(r.Context(), slog.LevelDebug) {
+			s.log.Debug("call", "method", r.Method, "path", r.URL.Path[:min(len(r.URL.Path), 200)],
+				"status", c.Response().Status, "took", time.Since(began), "from", c.RealIP())
+		}
+		return nil
+	}
+}
+
+// unreadGrace is how long the rest of a refused body may take; then the connection closes.
+const unreadGrace = 500 * time.Millisecond
+
+// watchedBody knows whether the body has been read to its end.
+type watchedBody struct {
+	io.ReadCloser
+	c   echo.Context
+	end bool
+}
+
+// watchBody gives the body of a call a deadline, so that nobody holds a connection with one that
+// is never read. Nil where the call has none.
+func watchBody(c echo.Context) *watchedBody {
+	r := c.Request()
+	if r.ContentLength == 0 {
+		return nil
+	}
+	b := &watchedBody{ReadCloser: r.Body, c: c}
+	r.Body = b
+	b.deadline(bodyGrace)
+	return b
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.end = b.end || err == io.EOF
+	return n, err
+}
+
+func (b *watchedBody) deadline(d time.Duration) {
+	_ = http.NewResponseController(b.c.Response()).SetReadDeadline(time.Now().Add(d))
+}
+
+// refused is called before the answer to a call that failed.
+func (b *watchedBody) refused() {
+	if b == nil || b.end {
+		return
+	}
+	b.c.Response().Header().Set("Connection", "close")
+	b.deadline(unreadGrace)
+}

@@ -1,0 +1,228 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"nightshift/api/wire"
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+func viewToken(t store.Token, lastUsed jobs.Time) wire.Token {
+	view := wire.Token{
+		Name: t.Name, Scopes: t.Scopes, ExpiresAt: t.ExpiresAt, CreatedAt: t.CreatedAt,
+		LastUsed: lastUsed,
+	}
+	if t.Jobs != nil {
+		view.Jobs = &t.Jobs
+	}
+	return view
+}
+
+func listTokens(c *call) error {
+	all, err := c.s.rt.Store().Tokens(c.ctx())
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b store.Token) int { return strings.Compare(a.Name, b.Name) })
+	list := wire.Tokens{Items: make([]wire.Token, len(all)), Limit: len(all)}
+	for i, t := range all {
+		list.Items[i] = viewToken(t, c.s.access.lastUsed(t))
+	}
+	return c.answer(200, &list)
+}
+
+func noToken() error { return refuse(probNotFound, "there is no such token") }
+
+func named(all []store.Token, name string) (store.Token, bool) {
+	i := slices.IndexFunc(all, func(t store.Token) bool { return t.Name == name })
+	if i < 0 {
+		return store.Token{}, false
+	}
+	return all[i], true
+}
+
+func getToken(c *call) error {
+	all, err := c.s.rt.Store().Tokens(c.ctx())
+	if err != nil {
+		return err
+	}
+	t, ok := named(all, c.Param("name"))
+	if !ok {
+		return noToken()
+	}
+	return c.answerToken(200, t, "")
+}
+
+func (c *call) answerToken(status int, t store.Token, secret string) error {
+	c.Response().Header().Set("ETag", etag(t.Revision))
+	view := viewToken(t, c.s.access.lastUsed(t))
+	view.Secret = secret
+	return c.answer(status, &view)
+}
+
+func postToken(c *call) error {
+	var body wire.PutToken
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	return c.saveToken(body, func(standing store.Token, stands bool) error {
+		if stands {
+			return store.ErrExists
+		}
+		return nil
+	})
+}
+
+func putToken(c *call) error {
+	match, err := c.condition("If-Match")
+	if err != nil {
+		return err
+	}
+	none, err := c.condition("If-None-Match")
+	if err != nil {
+		return err
+	}
+	var body wire.PutToken
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	name := c.Param("name")
+	if body.Name != "" && body.Name != name {
+		return fault("body.name", "the path names another token; leave the name out or write the same")
+	}
+	body.Name = name
+	return c.saveToken(body, func(standing store.Token, stands bool) error {
+		if match.given && !match.holds(stands, standing.Revision) {
+			return store.ErrStale
+		}
+		if none.given && none.holds(stands, standing.Revision) {
+			return store.ErrStale
+		}
+		return nil
+	})
+}
+
+// saveToken makes the token, or changes what it opens; its secret then stays.
+func (c *call) saveToken(body wire.PutToken, may func(standing store.Token, stands bool) error) error {
+	if err := within("body", jobs.Invalid(checkToken(body, c.s.rt.Now()))); err != nil {
+		return err
+	}
+	var saved store.Token
+	secret := ""
+	err := c.s.access.change(c.ctx(), func(all []store.Token) error {
+		standing, stands := named(all, body.Name)
+		if err := may(standing, stands); err != nil {
+			return err
+		}
+		next := store.Token{
+			Name: body.Name, Hash: standing.Hash, Scopes: sortedScopes(body.Scopes),
+			ExpiresAt: body.ExpiresAt, CreatedAt: standing.CreatedAt, LastUsed: standing.LastUsed,
+		}
+		if body.Jobs != nil {
+			next.Jobs = *body.Jobs
+		}
+		if stands && opensAll(standing) && !opensAll(next) && !othersOpenAll(all, body.Name) {
+			return lastKey()
+		}
+		by := c.by("")
+		if !stands {
+			secret = NewSecret()
+			next.Hash, next.CreatedAt = HashSecret(secret), by.Now
+		}
+		if _, err := c.s.rt.Store().PutToken(c.ctx(), next, nil, by); err != nil {
+			return err
+		}
+		after, err := c.s.rt.Store().Tokens(c.ctx())
+		saved, _ = named(after, body.Name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	status := 200
+	if secret != "" {
+		status = 201
+		c.Response().Header().Set("Location", "/v1/tokens/"+saved.Name)
+	}
+	return c.answerToken(status, saved, secret)
+}
+
+func lastKey() error {
+	return refuse(probState, "it is the last token that opens everything for ever: make another one first")
+}
+
+func deleteToken(c *call) error {
+	match, err := c.condition("If-Match")
+	if err != nil {
+		return err
+	}
+	name := c.Param("name")
+	err = c.s.access.change(c.ctx(), func(all []store.Token) error {
+		standing, stands := named(all, name)
+		switch {
+		case !stands:
+			return noToken()
+		case match.given && !match.holds(true, standing.Revision):
+			return store.ErrStale
+		case opensAll(standing) && !othersOpenAll(all, name):
+			return lastKey()
+		}
+		return c.s.rt.Store().DeleteToken(c.ctx(), name, c.by(""))
+	})
+	if err != nil {
+		return err
+	}
+	return c.NoContent(204)
+}
+
+// patternOfJobs is a job's name in which * stands for any characters.
+var patternOfJobs = regexp.MustCompile(`^[a-z0-9*][a-z0-9._*-]{0,99}$`)
+
+const maxPatterns = 100
+
+func checkToken(t wire.PutToken, now jobs.Time) (faults []jobs.Fault) {
+	add := func(location, format string, args ...any) {
+		faults = append(faults, jobs.Fault{Location: location, Message: fmt.Sprintf(format, args...)})
+	}
+	if err := jobs.CheckName(t.Name); err != nil {
+		add("name", "%s", err)
+	}
+	if len(t.Scopes) == 0 {
+		add("scopes", "want at least one of %s", strings.Join(scopeNames, ", "))
+	}
+	for i, name := range t.Scopes {
+		if _, ok := scopesOf([]string{name}); !ok {
+			add(fmt.Sprintf("scopes[%d]", i), "want one of %s", strings.Join(scopeNames, ", "))
+		}
+	}
+	if t.Jobs != nil {
+		if n := len(*t.Jobs); n == 0 || n > maxPatterns {
+			add("jobs", "want 1 to %d patterns; left out, the token reaches all jobs", maxPatterns)
+		}
+		for i, p := range *t.Jobs {
+			if !patternOfJobs.MatchString(p) {
+				add(fmt.Sprintf("jobs[%d]", i), "want a name of a job in which * may stand for any "+
+					"characters, such as mail-*")
+			}
+		}
+	}
+	if t.ExpiresAt != 0 && t.ExpiresAt <= now {
+		add("expires_at", "is past")
+	}
+	return faults
+}
+
+// sortedScopes are the names without repetition, in their usual order.
+func sortedScopes(names []string) []string {
+	var all []string
+	for _, name := range scopeNames {
+		if slices.Contains(names, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}

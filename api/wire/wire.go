@@ -1,0 +1,227 @@
+// Package wire holds the shapes of the HTTP API, as the server writes them and the client reads
+// them. It owns nothing but types; it must not know how they are served or stored.
+package wire
+
+import "nightshift/jobs"
+
+// AgentCLI begins the User-Agent of the command line, whose runs have the trigger cli.
+const AgentCLI = "nightshift-cli/"
+
+// Run is one run (contract 3.2). A list leaves out payload, result, attempts and stacks.
+type Run struct {
+	ID              jobs.ID           `json:"id"`
+	Job             string            `json:"job"`
+	Version         int               `json:"version" doc:"The version of the job whose work it does"`
+	OperationID     jobs.ID           `json:"operation_id" doc:"What receivers drop duplicates by"`
+	State           string            `json:"state" enum:"scheduled,queued,running,retrying,waiting,succeeded,failed,cancelled"`
+	HeldBy          *jobs.HeldBy      `json:"held_by" doc:"What it waits for; never null on queued"`
+	Trigger         string            `json:"trigger" enum:"api,cli,schedule,catch_up,inbound,chain,group,requeue,alert"`
+	Schedule        *string           `json:"schedule"`
+	Payload         jobs.Raw          `json:"payload,omitempty" doc:"Byte for byte as it came"`
+	Result          jobs.Raw          `json:"result,omitempty" doc:"Byte for byte as the job gave it; null: none"`
+	ResultTruncated bool              `json:"result_truncated" doc:"The result was larger than 64 KiB and is null"`
+	Priority        int               `json:"priority"`
+	Queue           string            `json:"queue"`
+	Labels          map[string]string `json:"labels"`
+	CorrelationID   *string           `json:"correlation_id"`
+	Traceparent     *string           `json:"traceparent"`
+	IdempotencyKey  *string           `json:"idempotency_key"`
+	CreatedBy       *string           `json:"created_by" doc:"The name of the token that made it"`
+
+	CreatedAt         jobs.Time `json:"created_at"`
+	RunAt             jobs.Time `json:"run_at" doc:"When it was first due"`
+	ScheduledFor      jobs.Time `json:"scheduled_for"`
+	StartedAt         jobs.Time `json:"started_at"`
+	FinishedAt        jobs.Time `json:"finished_at"`
+	CancelRequestedAt jobs.Time `json:"cancel_requested_at"`
+
+	Attempt       int            `json:"attempt" doc:"Among those that use up max_attempts"`
+	MaxAttempts   *int           `json:"max_attempts" doc:"The run's own, else the job's; null: the job is gone"`
+	NextAttemptAt jobs.Time      `json:"next_attempt_at"`
+	Progress      *jobs.Progress `json:"progress"`
+	Error         *jobs.Failure  `json:"error" doc:"Of the last attempt that failed"`
+	Group         *string        `json:"group"`
+	RequeuedFrom  jobs.ID        `json:"requeued_from"`
+	RequeuedTo    jobs.ID        `json:"requeued_to"`
+
+	Attempts *[]Attempt `json:"attempts,omitempty"`
+
+	Duplicate *bool  `json:"duplicate,omitempty" doc:"In the answer to an enqueue: an earlier run"`
+	WatchURL  string `json:"watch_url,omitempty" doc:"State and progress without a token"`
+}
+
+// Attempt is one execution of a run.
+type Attempt struct {
+	Number     int            `json:"number" doc:"Counts executions, from 1"`
+	Version    int            `json:"version"`
+	StartedAt  jobs.Time      `json:"started_at"`
+	FinishedAt jobs.Time      `json:"finished_at"`
+	Outcome    *string        `json:"outcome" doc:"succeeded, failed, interrupted or cancelled; null while it runs"`
+	Slices     int            `json:"slices" doc:"Requests made or processes started in it"`
+	Error      *jobs.Failure  `json:"error"`
+	HTTPStatus *int           `json:"http_status"`
+	ExitCode   *int           `json:"exit_code"`
+	OutputTail string         `json:"output_tail"`
+	Decision   *jobs.Decision `json:"decision" doc:"Why it ended so and what came of it"`
+}
+
+// Brief is what an enqueue answers to a token that may not read, and an entry of a batch.
+type Brief struct {
+	ID        jobs.ID `json:"id"`
+	Job       string  `json:"job"`
+	State     *string `json:"state" doc:"null: the run has been pruned"`
+	Duplicate bool    `json:"duplicate"`
+}
+
+// Briefs is the answer to a batch, in its order.
+type Briefs struct {
+	Items []Brief `json:"items"`
+}
+
+// Watch is what a run's watch link gives.
+type Watch struct {
+	State    string         `json:"state"`
+	Progress *jobs.Progress `json:"progress"`
+}
+
+// Runs is a page of runs, newest first.
+type Runs struct {
+	Items []Run   `json:"items"`
+	Next  *string `json:"next" doc:"The cursor of the next page; null: this was the last"`
+	Limit int     `json:"limit" doc:"What counted as the limit"`
+}
+
+// Jobs is a page of jobs, newest first, without payloads.
+type Jobs struct {
+	Items []*jobs.Job `json:"items"`
+	Next  *string     `json:"next"`
+	Limit int         `json:"limit"`
+}
+
+// Versions is a page of the versions of a job, newest first.
+type Versions struct {
+	Items []jobs.Version `json:"items"`
+	Next  *string        `json:"next"`
+	Limit int            `json:"limit"`
+}
+
+// Deleted says what went with a job.
+type Deleted struct {
+	CancelledRuns int `json:"cancelled_runs" doc:"Those that had not started or waited for another attempt"`
+}
+
+// Upgraded says how many runs moved to the newest version.
+type Upgraded struct {
+	UpgradedRuns int `json:"upgraded_runs"`
+}
+
+// Applied says what an apply did.
+type Applied struct {
+	Items []AppliedJob `json:"items"`
+}
+
+// AppliedJob is one job of an apply, in its order.
+type AppliedJob struct {
+	Name    string `json:"name"`
+	Version int    `json:"version"`
+	Action  string `json:"action" enum:"created,changed,unchanged"`
+}
+
+// Token is the right to call the API. Secret is shown once, by the answer that made it.
+type Token struct {
+	Name      string    `json:"name"`
+	Scopes    []string  `json:"scopes"`
+	Jobs      *[]string `json:"jobs" doc:"Patterns of job names, such as mail-*; null: all"`
+	ExpiresAt jobs.Time `json:"expires_at"`
+	CreatedAt jobs.Time `json:"created_at"`
+	LastUsed  jobs.Time `json:"last_used_at" doc:"To the minute"`
+	Secret    string    `json:"secret,omitempty"`
+}
+
+// Tokens are all tokens, by name.
+type Tokens struct {
+	Items []Token `json:"items"`
+	Next  *string `json:"next"`
+	Limit int     `json:"limit"`
+}
+
+// Server is the state of the server.
+type Server struct {
+	Version  string `json:"version"`
+	Draining bool   `json:"draining" doc:"It starts no attempt until resume or restart"`
+	Running  int    `json:"running" doc:"Attempts under way"`
+}
+
+// Audit is a page of changes, newest first.
+type Audit struct {
+	Items []AuditEntry `json:"items"`
+	Next  *string      `json:"next"`
+	Limit int          `json:"limit"`
+}
+
+// AuditEntry is one change somebody made.
+type AuditEntry struct {
+	ID     int64     `json:"id"`
+	At     jobs.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	Action string    `json:"action"`
+	Kind   string    `json:"kind"`
+	Name   string    `json:"name"`
+	Note   string    `json:"note"`
+	Change jobs.Raw  `json:"change"`
+}
+
+// Status answers /healthz and /readyz.
+type Status struct {
+	Status string `json:"status"`
+}
+
+// LogEvent is the data of the events "log" of a log that is followed.
+type LogEvent struct {
+	Text string `json:"text" doc:"Bytes that are not UTF-8 are replaced"`
+}
+
+// EndEvent is the data of the event "end", the last one of a stream.
+type EndEvent struct {
+	State string `json:"state"`
+}
+
+// Problem is every answer that is an error (RFC 9457).
+type Problem struct {
+	Type   string       `json:"type"`
+	Title  string       `json:"title"`
+	Status int          `json:"status"`
+	Detail string       `json:"detail"`
+	Errors []jobs.Fault `json:"errors,omitempty" doc:"Every fault that was found, and where"`
+}
+
+// Document is the body of a PUT or POST of a job.
+type Document = jobs.Job
+
+// Note is the body of a pause or resume.
+type Note struct {
+	Note string `json:"note,omitempty" maxLength:"1024"`
+}
+
+// Empty is the body of a call that takes nothing: left out, or {}.
+type Empty struct{}
+
+// Requeue is the body of a requeue; all of it may be left out.
+type Requeue struct {
+	Payload jobs.Raw `json:"payload,omitempty" doc:"In place of the run's own: a new operation"`
+	Reset   bool     `json:"reset,omitempty" doc:"A new operation, though the payload stays"`
+	Note    string   `json:"note,omitempty" maxLength:"1024"`
+}
+
+// PutToken is the body of a PUT of a token.
+type PutToken struct {
+	Name      string    `json:"name,omitempty" doc:"As in the path, where it stands there"`
+	Scopes    []string  `json:"scopes" enum:"read,enqueue,operate,admin" minItems:"1"`
+	Jobs      *[]string `json:"jobs,omitempty" doc:"Patterns of job names, such as mail-*; null: all"`
+	ExpiresAt jobs.Time `json:"expires_at,omitempty"`
+}
+
+// Apply is the body of an apply.
+type Apply struct {
+	Jobs []*jobs.Job `json:"jobs"`
+}

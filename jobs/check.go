@@ -1,0 +1,322 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what documents and runs may hold (contract 2 and 3.1).
+const (
+	MaxPriority       = 100 // and -100
+	MaxGrace          = time.Hour
+	MaxSource         = 1 << 20
+	MaxDescription    = 4 << 10
+	MaxLabels         = 32
+	MaxLabelValue     = 255
+	MaxCorrelationID  = 255
+	MaxIdempotencyKey = 255
+)
+
+// TooLargeError is a part of an input over its bound.
+type TooLargeError struct {
+	Location    string
+	Size, Limit int // in bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s: want at most %d bytes, got %d", e.Location, e.Limit, e.Size)
+}
+
+// ParseJob reads a job document as it is sent, strictly, checks it with Check and compiles its
+// rules. It gives a *SyntaxError, a *TooLargeError for a payload over MaxPayload, or an
+// *InvalidError with all that is wrong. What a document says of the job's state is dropped.
+func ParseJob(data []byte) (*Job, error) {
+	var j Job
+	var invalid *InvalidError
+	if err := DecodeJSON(data, &j); err != nil && !errors.As(err, &invalid) {
+		return nil, err
+	}
+	j.dropState()
+	if len(j.Payload) > MaxPayload {
+		return nil, &TooLargeError{Location: "payload", Size: len(j.Payload), Limit: MaxPayload}
+	}
+	found := j.Check()
+	var rules *InvalidError
+	if _, err := Compile(&j, nil, nil); errors.As(err, &rules) {
+		found = append(found, rules.Faults...)
+	}
+	if invalid != nil {
+		found = append(invalid.Faults, besides(found, invalid.Faults)...)
+	}
+	if err := Invalid(found); err != nil {
+		return nil, err
+	}
+	return &j, nil
+}
+
+// besides leaves out the faults at places that could not be read: they follow from that.
+func besides(found, unread []Fault) []Fault {
+	return slices.DeleteFunc(found, func(f Fault) bool {
+		return f.Location == "" || slices.ContainsFunc(unread, func(u Fault) bool {
+			return within(f.Location, u.Location) || within(u.Location, f.Location)
+		})
+	})
+}
+
+// within reports whether a location is that of a part of another, or the same.
+func within(part, whole string) bool {
+	rest, ok := strings.CutPrefix(part, whole)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// ParseDocument reads a stored document: fields that this version does not know are passed
+// over, and nothing is checked again.
+func ParseDocument(data []byte) (*Job, error) {
+	var j Job
+	if err := DecodeLenient(data, &j); err != nil {
+		return nil, fmt.Errorf("read job document: %w", err)
+	}
+	j.dropState()
+	return &j, nil
+}
+
+func (j *Job) dropState() {
+	j.Version, j.Revision, j.Paused, j.PauseNote, j.CreatedAt, j.UpdatedAt = 0, 0, false, "", 0, 0
+	if string(j.Payload) == "null" {
+		j.Payload = nil
+	}
+}
+
+// document is a Job with the tags of what is stored: no state, nothing that is left out. The
+// conversion in Document keeps the two alike.
+type document struct {
+	Name        string            `json:"name,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Webhook     *Webhook          `json:"webhook,omitempty"`
+	Script      *Script           `json:"script,omitempty"`
+	Payload     Raw               `json:"payload,omitempty"`
+	Timeout     *Duration         `json:"timeout,omitempty"`
+	Queue       string            `json:"queue,omitempty"`
+	Priority    int               `json:"priority,omitempty"`
+	Retry       Retry             `json:"retry,omitzero"`
+	Retain      Retain            `json:"retain,omitzero"`
+
+	Version   int    `json:"-"`
+	Revision  int64  `json:"-"`
+	Paused    bool   `json:"-"`
+	PauseNote string `json:"-"`
+	CreatedAt Time   `json:"-"`
+	UpdatedAt Time   `json:"-"`
+}
+
+// Document is the JSON text of the job without its state: what is stored, exported and compared
+// to see whether a document changed. The payload stands in it byte for byte.
+func (j *Job) Document() []byte { return AppendJSON(nil, (*document)(j)) }
+
+// Spec is what a version pins of the job.
+func (j *Job) Spec() Spec { return Spec{Webhook: j.Webhook, Script: j.Script} }
+
+// SameSpec reports whether two versions execute the same, written out or by default.
+func SameSpec(a, b Spec) bool {
+	return string(AppendJSON(nil, a.plain())) == string(AppendJSON(nil, b.plain()))
+}
+
+// plain fills in defaults.
+func (s Spec) plain() Spec {
+	if s.Webhook != nil {
+		w := *s.Webhook
+		if w.Method == "" {
+			w.Method = "POST"
+		}
+		if w.NightshiftHeaders == nil {
+			w.NightshiftHeaders = new(true)
+		}
+		s.Webhook = &w
+	}
+	if s.Script != nil {
+		p := *s.Script
+		if p.Grace == nil {
+			p.Grace = new(Duration(DefaultGrace))
+		}
+		s.Script = &p
+	}
+	return s
+}
+
+// later are the fields of documents that versions to come will know, by their place.
+var later = map[string]string{
+	"": "mail group schedules inbound on_success concurrency rate unique dependencies checkpoint " +
+		"long_after resolve_on_success",
+	"webhook": "body success completion heartbeat_timeout signing_secret follow_redirects",
+	"script":  "user memory",
+	"retry":   "policy",
+}
+
+// FieldHint says where in a job a field belongs.
+func (j *Job) FieldHint(parent, name string) string {
+	if slices.Contains(strings.Fields(later[parent]), name) {
+		return "this version does not have it yet"
+	}
+	return belongs(reflect.TypeFor[Job](), "job", name)
+}
+
+// faults collects what is wrong, each with its place.
+type faults []Fault
+
+func (f *faults) add(location, format string, args ...any) {
+	*f = append(*f, Fault{location, fmt.Sprintf(format, args...)})
+}
+
+func (f *faults) check(location string, err error) {
+	if err != nil {
+		f.add(location, "%s", err)
+	}
+}
+
+// Check gives all that is wrong with a job, rules and backoff aside. A missing name is left to
+// the caller, who may know it from elsewhere.
+func (j *Job) Check() []Fault {
+	var f faults
+	if j.Name != "" {
+		f.check("name", CheckName(j.Name))
+	}
+	if j.Queue != "" {
+		f.check("queue", CheckName(j.Queue))
+	}
+	if len(j.Description) > MaxDescription || strings.ContainsFunc(j.Description, notText) {
+		f.add("description", "want text of at most %d bytes", MaxDescription)
+	}
+	f = append(f, CheckLabels("labels", j.Labels)...)
+	switch {
+	case (j.Webhook == nil) == (j.Script == nil):
+		f.add("", "want exactly one of webhook, script")
+	case j.Webhook != nil:
+		j.Webhook.check(&f)
+	default:
+		j.Script.check(&f)
+	}
+	if j.Payload != nil {
+		f.check("payload", CheckPayload(j.Payload))
+	}
+	if t := j.Timeout; t != nil && (*t <= 0 || t.Std() > MaxTimeout) {
+		f.add("timeout", "want more than 0s and at most 24h")
+	}
+	f.check("priority", CheckPriority(j.Priority))
+	f.checkRetain("retain.succeeded", j.Retain.Succeeded)
+	f.checkRetain("retain.cancelled", j.Retain.Cancelled)
+	f.checkRetain("retain.failed", j.Retain.Failed)
+	return f
+}
+
+func (f *faults) checkRetain(at string, d *Duration) {
+	if d != nil && (*d < 0 || d.Std() > MaxDuration) {
+		f.add(at, "want from 0s to 3653d")
+	}
+}
+
+func notText(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' || r == utf8.RuneError
+}
+
+// ValidName reports whether s may name a job, a queue or any other thing but a secret.
+func ValidName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z' || isDigit(c):
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= 100
+}
+
+var errName = errors.New(
+	`want 1 to 100 of a-z, 0-9, ".", "_" and "-", beginning with a letter or a digit`)
+
+// CheckName says what is wrong with a name. The name is not quoted.
+func CheckName(s string) error {
+	if !ValidName(s) {
+		return errName
+	}
+	return nil
+}
+
+// CheckPriority says what is wrong with a priority.
+func CheckPriority(n int) error {
+	if n < -MaxPriority || n > MaxPriority {
+		return fmt.Errorf("want from %d to %d", -MaxPriority, MaxPriority)
+	}
+	return nil
+}
+
+// CheckPayload says what is wrong with a payload: its size, its JSON.
+func CheckPayload(p Raw) error {
+	if len(p) > MaxPayload {
+		return fmt.Errorf("want at most %d bytes, got %d", MaxPayload, len(p))
+	}
+	return ValidJSON(p)
+}
+
+// CheckLabels gives what is wrong with the labels at a location: their number, keys, values.
+func CheckLabels(location string, labels map[string]string) []Fault {
+	var f faults
+	if len(labels) > MaxLabels {
+		f.add(location, "want at most %d labels, got %d", MaxLabels, len(labels))
+		return f
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		at := memberLocation(location, key)
+		if !validLabelKey(key) {
+			f.add(at, `want a key of 1 to 63 letters, digits, ".", "_", "/" and "-", `+
+				`beginning with a letter or a digit`)
+		}
+		if value := labels[key]; len(value) > MaxLabelValue || !printable(value) {
+			f.add(at, "want at most %d bytes of printable text", MaxLabelValue)
+		}
+	}
+	return f
+}
+
+func validLabelKey(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !isLetter(c) && !isDigit(c) && (i == 0 || !strings.ContainsRune("._/-", rune(c))) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63
+}
+
+// printable reports whether s is UTF-8 of letters, marks, numbers, signs and spaces.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsGraphic(r)
+	})
+}
+
+// CheckCorrelationID says what is wrong with a correlation id; "" is none.
+func CheckCorrelationID(s string) error {
+	if len(s) > MaxCorrelationID || !printable(s) {
+		return fmt.Errorf("want at most %d bytes of printable text", MaxCorrelationID)
+	}
+	return nil
+}
+
+// CheckIdempotencyKey says what is wrong with an idempotency key.
+func CheckIdempotencyKey(s string) error {
+	bad := func(r rune) bool { return r < ' ' || r > '~' }
+	if s == "" || len(s) > MaxIdempotencyKey || strings.ContainsFunc(s, bad) {
+		return fmt.Errorf("want 1 to %d printable ASCII characters", MaxIdempotencyKey)
+	}
+	return nil
+}

@@ -1,0 +1,491 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/compiler"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/vm"
+)
+
+// Bounds of a compiled expression and of the memory of its machine.
+const (
+	maxNodes       = 2000
+	maxRange       = 1000
+	vmMemoryBudget = 100_000
+	maxPrograms    = 4096 // kept compiled
+)
+
+// program is a compiled expression. It is never changed: safe for concurrent use.
+type program struct {
+	code  *vm.Program
+	typ   reflect.Type
+	needs needs
+}
+
+// programs keeps what was compiled: many jobs share a policy, and edits repeat most rules.
+var programs = struct {
+	mu    sync.Mutex
+	bySrc map[string]*program
+}{bySrc: map[string]*program{}}
+
+// compileExpr compiles an expression over facts. The error says where the mistake is.
+func compileExpr(src string) (*program, *ExprError) {
+	programs.mu.Lock()
+	p := programs.bySrc[src]
+	programs.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	if err := checkSource(src); err != nil {
+		return nil, err
+	}
+	p, err := translate(src)
+	if err != nil {
+		return nil, err
+	}
+	programs.mu.Lock()
+	defer programs.mu.Unlock()
+	if len(programs.bySrc) >= maxPrograms {
+		clear(programs.bySrc)
+	}
+	programs.bySrc[src] = p
+	return p, nil
+}
+
+// translate parses, checks names and types, puts our operations in place of the library's, and
+// compiles. The library's own would fail on nil, wrap integers round, and run without bounds.
+func translate(src string) (p *program, mistake *ExprError) {
+	defer func() {
+		if r := recover(); r != nil { // the parser may fail on what it has already refused
+			p, mistake = nil, exprErrorAt(src, 0, "the expression cannot be read")
+		}
+	}()
+	cfg := newConfig()
+	tree, err := parser.ParseWithConfig(src, cfg)
+	if err != nil {
+		return nil, exprErrorOf(src, err)
+	}
+	s := &survey{src: src, seen: map[ast.Node]bool{}}
+	s.visit(tree.Node)
+	if s.err != nil {
+		return nil, s.err
+	}
+	if _, err = checker.Check(tree, cfg); err != nil {
+		return nil, exprErrorOf(src, err)
+	}
+	ast.Walk(&tree.Node, rewriter{})
+	typ := tree.Node.Type()
+	code, err := compiler.Compile(tree, cfg)
+	if err != nil {
+		return nil, exprErrorAt(src, 0, "the expression cannot be compiled")
+	}
+	return &program{code: code, typ: typ, needs: s.needs}, nil
+}
+
+func newConfig() *conf.Config {
+	cfg := conf.New(facts{})
+	cfg.MaxNodes = maxNodes
+	cfg.Optimize = false
+	cfg.DisableIfOperator = true
+	for name := range cfg.Builtins {
+		cfg.Disabled[name] = true
+		delete(cfg.Builtins, name)
+	}
+	for name, f := range functions {
+		cfg.Functions[name] = &builtin.Function{
+			Name: name, Func: f.call, Types: []reflect.Type{reflect.TypeOf(f.signature).Elem()},
+		}
+	}
+	for name, call := range operations {
+		cfg.Functions[name] = &builtin.Function{Name: name, Func: call}
+	}
+	return cfg
+}
+
+// exprErrorOf turns an error of the library into ours, in the words of the rules.
+func exprErrorOf(src string, err error) *ExprError {
+	var at *file.Error
+	if !errors.As(err, &at) {
+		return exprErrorAt(src, 0, "%s", clip(oneLine(err.Error()), 200))
+	}
+	message := strings.NewReplacer(
+		"time.Duration", "duration", "[]interface {}", "list", "interface {}", "any",
+		"float64", "float",
+		"compilation failed: expression exceeds maximum allowed nodes",
+		fmt.Sprintf("the expression is too large: at most %d parts", maxNodes),
+		`token EOF`, "end of the expression",
+	).Replace(oneLine(at.Message))
+	if strings.Contains(message, "duration and int") || strings.Contains(message, "int and duration") {
+		message += `; write a duration as duration("90s")`
+	}
+	return exprErrorAt(src, byteOffset(src, at.From), "%s", clip(message, 300))
+}
+
+// operations stand for the operators; no expression can name them.
+var operations = map[string]func(...any) (any, error){
+	"$get": opGet, "$truth": opTruth,
+	"$==": opEqual, "$!=": opUnequal,
+	"$<":  ordering(func(n int) bool { return n < 0 }),
+	"$<=": ordering(func(n int) bool { return n <= 0 }),
+	"$>":  ordering(func(n int) bool { return n > 0 }),
+	"$>=": ordering(func(n int) bool { return n >= 0 }),
+	"$+":  opAdd, "$-": opSubtract, "$*": opMultiply, "$/": opDivide, "$%": opModulo,
+	"$in": opIn, "$within": opWithin, "$matches": opMatches,
+	"$contains":   textTest("contains", strings.Contains),
+	"$startsWith": textTest("startsWith", strings.HasPrefix),
+	"$endsWith":   textTest("endsWith", strings.HasSuffix),
+}
+
+var (
+	callType  = reflect.TypeFor[func(...any) (any, error)]()
+	meterType = reflect.TypeFor[*meter]()
+	anyType   = reflect.TypeFor[any]()
+	boolType  = reflect.TypeFor[bool]()
+)
+
+// rewriter puts operations in place of operators, member access and calls. It runs on a tree
+// that was checked, and keeps the types of the nodes that it replaces.
+type rewriter struct{}
+
+// Visit is called for children before their parents.
+func (rewriter) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.ChainNode:
+		*node = n.Node
+	case *ast.MemberNode:
+		if n.Node.Type().Kind() != reflect.Struct {
+			replace(node, "$get", n.Node, n.Property)
+		}
+	case *ast.CallNode:
+		name := n.Callee.(*ast.IdentifierNode).Value
+		replace(node, name, append([]ast.Node{meterNode()}, n.Arguments...)...)
+	case *ast.UnaryNode:
+		if n.Operator == "!" || n.Operator == "not" {
+			n.Node = truth(n.Node)
+		}
+	case *ast.ConditionalNode:
+		n.Cond = truth(n.Cond)
+	case *ast.BinaryNode:
+		rewriteBinary(node, n)
+	}
+}
+
+func rewriteBinary(node *ast.Node, n *ast.BinaryNode) {
+	switch n.Operator {
+	case "&&", "and", "||", "or":
+		n.Left, n.Right = truth(n.Left), truth(n.Right)
+	case "in":
+		if r, ok := n.Right.(*ast.BinaryNode); ok && r.Operator == ".." {
+			low, _ := constantInt(r.Left)
+			high, _ := constantInt(r.Right)
+			replace(node, "$within", n.Left, constant(low), constant(high))
+			return
+		}
+		replace(node, "$in", meterNode(), n.Left, literalList(n.Right))
+	case "matches":
+		p, err := compilePattern(n.Right.(*ast.StringNode).Value)
+		if err != nil {
+			panic(err) // the survey has compiled it before
+		}
+		replace(node, "$matches", meterNode(), n.Left, constant(p))
+	default:
+		if _, ok := operations["$"+n.Operator]; ok {
+			replace(node, "$"+n.Operator, meterNode(), n.Left, n.Right)
+		}
+	}
+}
+
+// replace puts a call in the place of a node, with its type and location.
+func replace(node *ast.Node, name string, args ...ast.Node) {
+	callee := &ast.IdentifierNode{Value: name}
+	callee.SetType(callType)
+	call := &ast.CallNode{Callee: callee, Arguments: args}
+	call.SetNature(*(*node).Nature())
+	ast.Patch(node, call)
+}
+
+func truth(n ast.Node) ast.Node {
+	if n.Type().Kind() == reflect.Bool {
+		return n
+	}
+	replace(&n, "$truth", n)
+	n.SetType(boolType)
+	return n
+}
+
+func meterNode() ast.Node {
+	n := &ast.IdentifierNode{Value: "$meter"}
+	n.SetType(meterType)
+	return n
+}
+
+func constant(v any) ast.Node {
+	n := &ast.ConstantNode{Value: v}
+	n.SetType(reflect.TypeOf(v))
+	return n
+}
+
+// literalList makes a constant of a list of literals: a set where all are texts.
+func literalList(n ast.Node) ast.Node {
+	list, ok := n.(*ast.ArrayNode)
+	if !ok {
+		return n
+	}
+	values, set := make([]any, 0, len(list.Nodes)), stringSet{}
+	for _, item := range list.Nodes {
+		switch v := item.(type) {
+		case *ast.StringNode:
+			values = append(values, v.Value)
+			set[v.Value] = struct{}{}
+		case *ast.IntegerNode:
+			values = append(values, v.Value)
+		case *ast.FloatNode:
+			values = append(values, v.Value)
+		case *ast.BoolNode:
+			values = append(values, v.Value)
+		default:
+			return n
+		}
+	}
+	if len(set) > 0 && len(values) == len(list.Nodes) && allTexts(values) {
+		return constant(set)
+	}
+	return constant(values)
+}
+
+func allTexts(values []any) bool {
+	return !slices.ContainsFunc(values, func(v any) bool { _, ok := v.(string); return !ok })
+}
+
+func constantInt(n ast.Node) (int, bool) {
+	switch v := n.(type) {
+	case *ast.IntegerNode:
+		return v.Value, true
+	case *ast.UnaryNode:
+		if inner, ok := v.Node.(*ast.IntegerNode); ok && v.Operator == "-" {
+			return -inner.Value, true
+		}
+	}
+	return 0, false
+}
+
+// evidence is what the rules of one decision are asked about. Body and payload are read once,
+// when the first rule needs them. Not safe for concurrent use.
+type evidence struct {
+	facts   *facts
+	failure *Failure
+	payload Raw
+	read    needs
+	machine vm.VM
+}
+
+// run evaluates a program. An error is that of the expression; it quotes no data.
+func (ev *evidence) run(p *program) (any, error) {
+	if p.needs.body && !ev.read.body {
+		ev.facts.HTTP.Body, ev.read.body = bodyValue(ev.failure), true
+	}
+	if p.needs.payload && !ev.read.payload {
+		ev.facts.Payload, ev.read.payload = payloadValue(ev.payload), true
+	}
+	ev.facts.Meter = &meter{left: evalBudget}
+	ev.machine.MemoryBudget = vmMemoryBudget
+	value, err := ev.machine.Run(p.code, ev.facts)
+	if err != nil {
+		return nil, exprErrorOf(p.code.Source().String(), err)
+	}
+	return value, nil
+}
+
+// survey judges what an expression refers to, before its types are looked at.
+type survey struct {
+	src   string
+	seen  map[ast.Node]bool
+	needs needs
+	err   *ExprError // the first
+}
+
+func (s *survey) fail(n ast.Node, format string, args ...any) {
+	if s.err == nil {
+		s.err = exprErrorAt(s.src, byteOffset(s.src, n.Location().From), format, args...)
+	}
+}
+
+func (s *survey) visit(n ast.Node) {
+	if s.err != nil || n == nil {
+		return
+	}
+	// a < b < c holds b twice: nested, the tree would have 2^n paths.
+	if s.seen[n] {
+		s.fail(n, "comparisons cannot be chained: write a < b && b < c")
+		return
+	}
+	s.seen[n] = true
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		s.name(n)
+	case *ast.ChainNode:
+		s.visit(n.Node)
+	case *ast.MemberNode:
+		s.member(n)
+	case *ast.CallNode:
+		s.call(n)
+	case *ast.UnaryNode:
+		s.visit(n.Node)
+	case *ast.BinaryNode:
+		s.binary(n)
+	case *ast.ConditionalNode:
+		s.visit(n.Cond)
+		s.visit(n.Exp1)
+		s.visit(n.Exp2)
+	case *ast.ArrayNode:
+		for _, item := range n.Nodes {
+			s.visit(item)
+		}
+	case *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode:
+	case *ast.BuiltinNode:
+		s.fail(n, "%s is not known in rules: nothing here loops over a list; known functions: %s",
+			n.Name, knownFunctions)
+	case *ast.VariableDeclaratorNode, *ast.SequenceNode:
+		s.fail(n, "let and ; are not known in rules: write one expression")
+	case *ast.SliceNode:
+		s.fail(n, "slices are not known in rules: use startsWith, endsWith, contains or matches")
+	case *ast.MapNode:
+		s.fail(n, "objects cannot be written in rules")
+	default:
+		s.fail(n, "not known in rules")
+	}
+}
+
+func (s *survey) name(n *ast.IdentifierNode) {
+	switch t, ok := known[n.Value]; {
+	case !ok && functions[n.Value].call != nil:
+		s.fail(n, "%s is a function: write %s(...)", n.Value, n.Value)
+	case !ok:
+		s.fail(n, "unknown name %s; known here: %s", clip(n.Value, 40), knownNames)
+	case t.Kind() == reflect.Struct:
+		s.fail(n, "%s holds several values: %s.%s", n.Value, n.Value,
+			strings.ReplaceAll(listed(membersOf(t)), ", ", ", "+n.Value+"."))
+	case n.Value == "payload":
+		s.needs.payload = true
+	}
+}
+
+// member judges a.b: members of facts are known, those inside data are not.
+func (s *survey) member(n *ast.MemberNode) {
+	base, path, isFact := s.fact(n.Node)
+	switch {
+	case s.err != nil:
+	case !isFact:
+		s.visit(n.Node)
+		s.visit(n.Property)
+	case base == anyType:
+		s.needs.payload = s.needs.payload || path == "payload"
+		s.needs.body = s.needs.body || path == "http.body"
+		s.visit(n.Property)
+	case base.Kind() == reflect.Struct:
+		members := membersOf(base)
+		name, ok := n.Property.(*ast.StringNode)
+		if !ok {
+			s.fail(n, "the member of %s must be written out: %s", path, listed(members))
+		} else if t, ok := members[name.Value]; !ok {
+			s.fail(n, "%s has no member %s; known there: %s",
+				path, clip(name.Value, 40), listed(members))
+		} else if t == anyType && path == "http" {
+			s.needs.body = s.needs.body || name.Value == "body"
+		}
+	default:
+		s.fail(n, "%s is a single value: it has no members", path)
+	}
+}
+
+// fact is the type of what a name or a path of names stands for among the facts.
+func (s *survey) fact(n ast.Node) (t reflect.Type, path string, ok bool) {
+	switch n := n.(type) {
+	case *ast.ChainNode:
+		return s.fact(n.Node)
+	case *ast.IdentifierNode:
+		if t, ok = known[n.Value]; !ok {
+			s.name(n)
+		}
+		return t, n.Value, ok
+	case *ast.MemberNode:
+		base, outer, found := s.fact(n.Node)
+		name, isName := n.Property.(*ast.StringNode)
+		if !found || !isName || base.Kind() != reflect.Struct {
+			return nil, "", false
+		}
+		if t, ok = membersOf(base)[name.Value]; !ok {
+			s.member(n)
+		}
+		return t, outer + "." + name.Value, ok
+	}
+	return nil, "", false
+}
+
+func (s *survey) call(n *ast.CallNode) {
+	callee, ok := n.Callee.(*ast.IdentifierNode)
+	if !ok {
+		s.fail(n, "only functions can be called; known: %s", knownFunctions)
+		return
+	}
+	f, ok := functions[callee.Value]
+	switch {
+	case !ok:
+		s.fail(n, "unknown function %s; known: %s", clip(callee.Value, 40), knownFunctions)
+	case len(n.Arguments) < f.least || len(n.Arguments) > f.most:
+		s.fail(n, "%s takes %s, not %d", callee.Value, countOf(f.least, f.most), len(n.Arguments))
+	}
+	for _, arg := range n.Arguments {
+		s.visit(arg)
+	}
+}
+
+func (s *survey) binary(n *ast.BinaryNode) {
+	switch n.Operator {
+	case "..":
+		s.fail(n, "a range stands to the right of in, as in http.status in 500..599")
+	case "in":
+		if r, ok := n.Right.(*ast.BinaryNode); ok && r.Operator == ".." {
+			s.visit(n.Left)
+			s.bounds(r)
+			return
+		}
+	case "matches":
+		text, ok := n.Right.(*ast.StringNode)
+		if !ok {
+			s.fail(n.Right, "the pattern must be written out as a text")
+		} else if _, err := compilePattern(text.Value); err != nil {
+			s.fail(n.Right, "%v", err)
+		}
+	case "/", "%":
+		if divisor, ok := constantInt(n.Right); ok && divisor == 0 {
+			s.fail(n, "division by zero")
+		}
+	}
+	s.visit(n.Left)
+	s.visit(n.Right)
+}
+
+func (s *survey) bounds(r *ast.BinaryNode) {
+	low, okLow := constantInt(r.Left)
+	high, okHigh := constantInt(r.Right)
+	switch {
+	case !okLow || !okHigh:
+		s.fail(r, "both ends of a range must be whole numbers that are written out")
+	case low > high:
+		s.fail(r, "the range is empty: it begins after its end")
+	case uint(high)-uint(low) >= maxRange:
+		s.fail(r, "the range is too wide: at most %d numbers; write x >= a && x <= b", maxRange)
+	}
+}

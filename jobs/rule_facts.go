@@ -1,0 +1,178 @@
+package jobs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// facts is what rules know of a failed attempt (contract 4): the names, and their types. Where
+// the type is any, members that are missing are nil. It has no methods: expressions see none.
+type facts struct {
+	Error       errorFacts    `expr:"error"`
+	HTTP        httpFacts     `expr:"http"`
+	Exit        exitFacts     `expr:"exit"`
+	Output      string        `expr:"output"`
+	Attempt     int           `expr:"attempt"` // the one that failed
+	MaxAttempts int           `expr:"max_attempts"`
+	Elapsed     time.Duration `expr:"elapsed"` // since the run was first due
+	Payload     any           `expr:"payload"`
+	Job         jobFacts      `expr:"job"`
+	Progress    progressFacts `expr:"progress"`
+
+	Meter *meter `expr:"$meter"`
+}
+
+type errorFacts struct {
+	Kind    string `expr:"kind"`
+	Type    string `expr:"type"`
+	Message string `expr:"message"`
+	Stack   string `expr:"stack"`
+}
+
+type httpFacts struct {
+	Status  int `expr:"status"`  // 0: none
+	Headers any `expr:"headers"` // lower-case names
+	Body    any `expr:"body"`    // parsed where it is JSON, else its text
+}
+
+type exitFacts struct {
+	Code   int    `expr:"code"` // -1: none
+	Signal string `expr:"signal"`
+}
+
+type jobFacts struct {
+	Name   string `expr:"name"`
+	Queue  string `expr:"queue"`
+	Labels any    `expr:"labels"`
+}
+
+type progressFacts struct {
+	Done  float64 `expr:"done"`
+	Total float64 `expr:"total"`
+}
+
+// known are the names of facts with their types; knownNames and knownFunctions list them.
+var (
+	known          = membersOf(reflect.TypeFor[facts]())
+	knownNames     = listed(known)
+	knownFunctions = listed(functions)
+)
+
+func membersOf(t reflect.Type) map[string]reflect.Type {
+	members := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		if name := f.Tag.Get("expr"); !strings.HasPrefix(name, "$") {
+			members[name] = f.Type
+		}
+	}
+	return members
+}
+
+func listed[V any](m map[string]V) string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// needs says which of the facts that are costly to read an expression refers to.
+type needs struct{ body, payload bool }
+
+// factsOf gathers what is cheap; body and payload are read when a rule refers to them.
+func factsOf(e *Ending, f *Failure) *facts {
+	job := e.Plan.Job
+	known := &facts{
+		Error: errorFacts{
+			Kind: string(f.Kind), Type: f.Type, Message: f.Message, Stack: f.Stack,
+		},
+		HTTP:        httpFacts{Status: e.Report.HTTPStatus},
+		Exit:        exitFacts{Code: -1},
+		Output:      e.Report.OutputTail,
+		Attempt:     e.Counts.Attempt(),
+		MaxAttempts: e.Plan.MaxAttempts(e.MaxAttempts),
+		Job:         jobFacts{Name: job.Name, Queue: job.QueueOf()},
+	}
+	if e.RunAt != 0 && e.Now > e.RunAt {
+		known.Elapsed = e.Now.Sub(e.RunAt)
+	}
+	if len(job.Labels) > 0 {
+		known.Job.Labels = job.Labels
+	}
+	if f.HTTP != nil {
+		known.HTTP.Status = f.HTTP.Status
+		known.HTTP.Headers = headers(f.HTTP.Headers)
+	}
+	if f.Exit != nil {
+		known.Exit = exitFacts{Code: f.Exit.Code, Signal: f.Exit.Signal}
+	}
+	if e.Progress != nil {
+		known.Progress = progressFacts{Done: e.Progress.Done, Total: e.Progress.Total}
+	}
+	return known
+}
+
+// bodyValue is the body of an HTTP answer as rules see it.
+func bodyValue(f *Failure) any {
+	if f.HTTP == nil {
+		return nil
+	}
+	if v, err := decodeValue([]byte(f.HTTP.Body)); err == nil {
+		return v
+	}
+	return f.HTTP.Body
+}
+
+// payloadValue is the payload as rules see it; nil where it is none or no JSON.
+func payloadValue(payload Raw) any {
+	v, err := decodeValue(payload)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+var errNotJSON = errors.New("not one JSON value")
+
+// decodeValue reads JSON with integers exact within int64: they become int, other numbers
+// float64 (an infinity where they are too large).
+func decodeValue(text []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errNotJSON
+	}
+	return plainNumbers(v), nil
+}
+
+func plainNumbers(v any) any {
+	switch x := v.(type) {
+	case json.Number:
+		if n, err := strconv.Atoi(x.String()); err == nil {
+			return n
+		}
+		f, _ := strconv.ParseFloat(x.String(), 64)
+		return f
+	case []any:
+		for i := range x {
+			x[i] = plainNumbers(x[i])
+		}
+	case map[string]any:
+		for name := range x {
+			x[name] = plainNumbers(x[name])
+		}
+	}
+	return v
+}

@@ -1,0 +1,38 @@
+package script
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestOnlyWhatBearsTheMarkIsCleared(t *testing.T) {
+	temp := t.TempDir()
+	mine := filepath.Join(temp, claimPrefix+"mine")
+	data := filepath.Join(mine, "nightshift.db")
+	if err := os.Mkdir(mine, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(data, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dead, err := claimFolder(temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := markClaim(dead); err != nil {
+		t.Fatal(err)
+	}
+	dead.lock.Close() // as the kernel does when a server dies
+	k, err := New(Config{Temp: temp})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	if _, err := os.Stat(data); err != nil {
+		t.Errorf("a folder that is not the server's was cleared: %v", err)
+	}
+	if _, err := os.Stat(dead.Path); !os.IsNotExist(err) {
+		t.Errorf("the folder of a server that died stands: %v", err)
+	}
+}

@@ -1,0 +1,159 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"nightshift/jobs"
+)
+
+// Bounds on what is kept of the headers of an answer that failed.
+const (
+	maxKeptHeaders = 64
+	maxKeptName    = 128
+	maxKeptValue   = 1 << 10
+	maxKeptTotal   = 8 << 10
+)
+
+func succeeded(status int) bool { return status >= 200 && status <= 299 }
+
+// judge makes the report of an answer. call is nil where there is nothing to log to.
+func (k *Kind) judge(x *exchange, call *jobs.Call) jobs.Report {
+	if !succeeded(x.resp.StatusCode) {
+		return k.judgeFailed(x)
+	}
+	rep := jobs.Report{ExitCode: -1, HTTPStatus: x.resp.StatusCode}
+	if len(x.body) == 0 {
+		return rep
+	}
+	if len(x.body) <= jobs.MaxResult {
+		rep.Result = resultOf(x.body)
+	}
+	if rep.Result == nil {
+		rep.ResultTruncated = true
+		rep.OutputTail = logHead(x, call)
+	}
+	return rep
+}
+
+// resultOf is the body where it is JSON, byte for byte, else a JSON string of its text. Nil: that
+// string is larger than a result may be.
+func resultOf(body []byte) jobs.Raw {
+	if validJSON(body) {
+		return body
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(strings.ToValidUTF8(string(body), "\uFFFD")); err != nil {
+		return nil // a string always encodes
+	}
+	if b.Len()-1 > jobs.MaxResult {
+		return nil
+	}
+	return b.Bytes()[:b.Len()-1] // less the line end that Encode adds
+}
+
+// validJSON is stricter than json.Valid, which lets invalid UTF-8 pass inside strings.
+func validJSON(b []byte) bool { return json.Valid(b) && utf8.Valid(b) }
+
+// logHead writes the head of an answer that is too large for a result to the log, and gives the
+// tail of what it wrote.
+func logHead(x *exchange, call *jobs.Call) string {
+	head := text(x.body, jobs.MaxResult)
+	size := bytesText(x.size)
+	if x.past {
+		size = "more than 1 MiB"
+	}
+	mark := fmt.Sprintf("\n[the answer of %s is no result: it is larger than 64 KiB; "+
+		"its first %d bytes stand above]\n", size, len(head))
+	if call.Log != nil {
+		// The log never fails (jobs.Call).
+		_, _ = call.Log.Write([]byte(head + mark))
+	}
+	kept := strings.ToValidUTF8(head[max(0, len(head)-(jobs.MaxOutput-len(mark))):], "")
+	return kept + mark
+}
+
+func (k *Kind) judgeFailed(x *exchange) jobs.Report {
+	resp := x.resp
+	f := &jobs.Failure{
+		Kind:    jobs.FailHTTP,
+		Type:    string(jobs.FailHTTP),
+		Message: statusMessage(resp),
+		HTTP: &jobs.HTTPFailure{
+			Status:  resp.StatusCode,
+			Headers: keptHeaders(resp.Header),
+			Body:    text(x.body, jobs.MaxErrorBody),
+		},
+	}
+	rep := jobs.Report{Failure: f, HTTPStatus: resp.StatusCode, ExitCode: -1}
+	if resp.StatusCode == http.StatusTooManyRequests ||
+		resp.StatusCode == http.StatusServiceUnavailable {
+		floor, notes := retryAfterHeader(resp.Header["Retry-After"], k.now())
+		rep.RetryAfterFloor = floor
+		rep.Notes = notes
+	}
+	if isProblem(resp.Header.Get("Content-Type")) {
+		k.readProblem(x, &rep)
+	}
+	return rep
+}
+
+// statusMessage is such as "503 Service Unavailable".
+func statusMessage(resp *http.Response) string {
+	text := http.StatusText(resp.StatusCode)
+	if text == "" {
+		text = "(no status of HTTP)"
+	}
+	message := fmt.Sprintf("%d %s", resp.StatusCode, text)
+	if resp.StatusCode < 300 || resp.StatusCode > 399 {
+		return message
+	}
+	message += ": redirects are not followed"
+	to, err := url.Parse(resp.Header.Get("Location"))
+	if err != nil || resp.Header.Get("Location") == "" {
+		return message
+	}
+	// Without query and user: they may hold secrets.
+	where := url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}
+	return oneLine(message+" (to "+where.String()+")", jobs.MaxMessage)
+}
+
+// keptHeaders are headers by lower-case name, valid UTF-8 and bounded; several values are joined
+// by ", ". Cookies are left out: they are secrets of the other side.
+func keptHeaders(h http.Header) map[string]string {
+	names := make([]string, 0, len(h))
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	kept, total := make(map[string]string, min(len(names), maxKeptHeaders)), 0
+	for _, name := range names {
+		if name == "Set-Cookie" || len(name) > maxKeptName {
+			continue
+		}
+		value := oneLine(strings.Join(h[name], ", "), maxKeptValue)
+		total += len(name) + len(value)
+		if len(kept) == maxKeptHeaders || total > maxKeptTotal {
+			break
+		}
+		kept[oneLine(strings.ToLower(name), maxKeptName)] = value
+	}
+	return kept
+}
+
+func isProblem(contentType string) bool {
+	if contentType == "" {
+		return false
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return media == "application/problem+json" && (err == nil || err == mime.ErrInvalidMediaParameter)
+}

@@ -1,0 +1,220 @@
+package webhook
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/jobs/kindtest"
+)
+
+// sent runs one attempt against a receiver and gives what it got.
+func sent(t *testing.T, change func(w *jobs.Webhook, c *jobs.Call)) (line, host, body string, h http.Header) {
+	t.Helper()
+	r := receive(t, answers(ok("")))
+	w := &jobs.Webhook{URL: r.url + "?q=1"}
+	c := kindtest.NewCall(jobs.Spec{Webhook: w})
+	c.Job, c.Attempt, c.Number, c.MaxAttempts = "nightly", 3, 5, 8
+	c.Payload = jobs.Raw("{ \"a\" : 1.0 }")
+	c.Deadline = time.UnixMilli(1764460800123)
+	if change != nil {
+		change(w, c)
+	}
+	rep := newKind(t, Config{Version: "1.2"}).Run(context.Background(), c)
+	if rep.Failure != nil {
+		t.Fatal(rep.Failure)
+	}
+	if r.requests.Load() != 1 {
+		t.Fatalf("%d requests", r.requests.Load())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lines[0], r.hosts[0], r.bodies[0], r.heads[0]
+}
+
+func wantHeaders(t *testing.T, h http.Header, want map[string]string) {
+	t.Helper()
+	for name, value := range want {
+		if got := strings.Join(h.Values(name), "|"); got != value {
+			t.Errorf("%s: %q: want %q", name, got, value)
+		}
+	}
+}
+
+func TestRequestHasWhatTheContractNames(t *testing.T) {
+	var c *jobs.Call
+	line, _, body, h := sent(t, func(_ *jobs.Webhook, call *jobs.Call) {
+		c = call
+		c.ScheduledFor = jobs.Time(1764460800000)
+		c.CatchUp = true
+		c.CallbackURL, c.CallbackToken = "https://jobs.example.com/v1/callback/1", "token"
+		c.Traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	})
+	if line != "POST /hook?q=1" || body != "{ \"a\" : 1.0 }" {
+		t.Errorf("line %q, body %q", line, body)
+	}
+	wantHeaders(t, h, map[string]string{
+		"Content-Type":             "application/json",
+		"Content-Length":           "13",
+		"User-Agent":               "nightshift/1.2",
+		"Idempotency-Key":          c.Operation.String(),
+		"Nightshift-Job":           "nightly",
+		"Nightshift-Run":           c.Run.String(),
+		"Nightshift-Attempt":       "3",
+		"Nightshift-Max-Attempts":  "8",
+		"Nightshift-Scheduled-For": "2025-11-30T00:00:00.000Z",
+		"Nightshift-Catch-Up":      "true",
+		"Nightshift-Deadline":      "2025-11-30T00:00:00.123Z",
+		"Nightshift-Callback":      "https://jobs.example.com/v1/callback/1",
+		"Nightshift-Token":         "token",
+		"Traceparent":              "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"Accept-Encoding":          "",
+	})
+}
+
+func TestRequestLeavesOutWhatTheRunHasNot(t *testing.T) {
+	_, _, _, h := sent(t, nil)
+	for _, name := range []string{
+		"Nightshift-Scheduled-For", "Nightshift-Catch-Up", "Nightshift-Callback", "Nightshift-Token",
+		"Traceparent",
+	} {
+		if h.Values(name) != nil {
+			t.Errorf("%s: %q: want none", name, h.Values(name))
+		}
+	}
+}
+
+func TestHeaderOfTheJobWins(t *testing.T) {
+	_, host, _, h := sent(t, func(w *jobs.Webhook, _ *jobs.Call) {
+		w.Headers = map[string]string{
+			"user-agent": "mine/1", "CONTENT-TYPE": "text/plain", "idempotency-key": "k",
+			"nightshift-JOB": "other", "X-Extra": " a\tb ", "Host": "virtual.example",
+		}
+	})
+	wantHeaders(t, h, map[string]string{
+		"User-Agent": "mine/1", "Content-Type": "text/plain", "Idempotency-Key": "k",
+		"Nightshift-Job": "other", "X-Extra": "a\tb",
+	})
+	if host != "virtual.example" {
+		t.Errorf("host %q", host)
+	}
+}
+
+func TestNightshiftHeadersCanBeLeftOut(t *testing.T) {
+	no := false
+	_, _, _, h := sent(t, func(w *jobs.Webhook, c *jobs.Call) {
+		w.NightshiftHeaders = &no
+		c.CallbackURL, c.CallbackToken = "http://127.0.0.1/v1/callback/1", "secret"
+	})
+	for name := range h {
+		if strings.HasPrefix(name, "Nightshift-") {
+			t.Errorf("%s was sent", name)
+		}
+	}
+	if h.Get("Idempotency-Key") == "" {
+		t.Error("no Idempotency-Key")
+	}
+}
+
+func TestMethodDecidesWhetherABodyIsSent(t *testing.T) {
+	for method, want := range map[string]string{
+		"GET": "", "HEAD": "", "get": "", "TRACE": "", "POST": "13", "PUT": "13", "PATCH": "13",
+		"DELETE": "13", "OPTIONS": "13", "PURGE": "13", "": "13",
+	} {
+		t.Run(method, func(t *testing.T) {
+			line, _, body, h := sent(t, func(w *jobs.Webhook, _ *jobs.Call) { w.Method = method })
+			if got := h.Get("Content-Length"); got != want || (body != "") != (want != "") {
+				t.Errorf("content length %q, body %q: want %q", got, body, want)
+			}
+			if (h.Get("Content-Type") != "") != (want != "") {
+				t.Errorf("content type %q", h.Get("Content-Type"))
+			}
+			name := orElse(strings.ToUpper(method), "POST")
+			if line != name+" /hook?q=1" {
+				t.Errorf("line %q", line)
+			}
+		})
+	}
+}
+
+func TestURLIsSentSafely(t *testing.T) {
+	for suffix, want := range map[string]string{
+		"/a b?c d=é":     "/a%20b?c%20d=%C3%A9",
+		"":               "/",
+		"?x=1":           "/?x=1",
+		"/p#fragment":    "/p",
+		"/%41%2F?a=%0d":  "/%41%2F?a=%0d",
+		"/x?y=1+2&z=[3]": "/x?y=1+2&z=[3]",
+	} {
+		r := receive(t, answers(ok("")))
+		rep := call(t, newKind(t, Config{}), hook("http://"+r.addr+suffix))
+		wantResult(t, rep, "")
+		if r.lines[0] != "POST "+want {
+			t.Errorf("%q: sent %q: want %q", suffix, r.lines[0], want)
+		}
+	}
+}
+
+func TestUserOfTheURLBecomesBasicAuthorization(t *testing.T) {
+	r := receive(t, answers(ok("")))
+	wantResult(t, call(t, newKind(t, Config{}), hook("http://u:p%40ss@"+r.addr+"/")), "")
+	if got := r.heads[0].Get("Authorization"); got != "Basic dTpwQHNz" {
+		t.Errorf("authorization %q", got)
+	}
+}
+
+func TestInternationalHostIsWrittenInASCII(t *testing.T) {
+	p, err := newPlan(&jobs.Webhook{URL: "https://bücher.example:8443/x"}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.addr != "xn--bcher-kva.example:8443" || p.serverName != "xn--bcher-kva.example" {
+		t.Errorf("address %q, server name %q", p.addr, p.serverName)
+	}
+	if !strings.Contains(string(p.head), "\r\nHost: xn--bcher-kva.example:8443\r\n") {
+		t.Errorf("head %q", p.head)
+	}
+}
+
+func TestMessageNeverQuotesTheURL(t *testing.T) {
+	k := newKind(t, Config{})
+	for _, url := range []string{
+		"http://user:hunter2@127.0.0.1:1/hunter2?token=hunter2",
+		"http://127.0.0.1:99999/?token=hunter2",
+		"gopher://hunter2.example/?token=hunter2",
+		"http://[hunter2/?token=hunter2",
+	} {
+		rep := call(t, k, hook(url))
+		if rep.Failure == nil || strings.Contains(rep.Failure.Message, "hunter2/?") ||
+			strings.Contains(rep.Failure.Message, "token") {
+			t.Errorf("%s: failure %v", url, rep.Failure)
+		}
+	}
+}
+
+func TestHeadersThatFrameTheRequestAreRefused(t *testing.T) {
+	for name, value := range map[string]string{
+		"Content-Length": "5", "transfer-encoding": "chunked", "Connection": "close",
+		"Expect": "100-continue", "Bad Name": "x", "": "x", "X-Nul": "a\x00b", "X-Line": "a\nb",
+	} {
+		rep := call(t, newKind(t, Config{}), jobs.Spec{Webhook: &jobs.Webhook{
+			URL: "http://127.0.0.1:1/", Headers: map[string]string{name: value},
+		}})
+		wantFailure(t, rep, jobs.FailInvalid, "header")
+	}
+}
+
+func TestPlansAreBounded(t *testing.T) {
+	ps := plans{userAgent: "test"}
+	for range 3 * maxPlans {
+		if _, err := ps.of(&jobs.Webhook{URL: "http://127.0.0.1/"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(ps.known) > maxPlans {
+			t.Fatalf("%d plans are kept", len(ps.known))
+		}
+	}
+}

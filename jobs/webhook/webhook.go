@@ -1,0 +1,144 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"nightshift/jobs"
+)
+
+// Bounds on an exchange.
+const (
+	connectTimeout = 10 * time.Second // name, TCP and TLS together
+	idleTimeout    = 30 * time.Second // a kept connection without use
+	maxHeaderBytes = 64 << 10         // of an answer, its 1xx included
+	maxBodyBytes   = 1 << 20          // of an answer; past it the connection is closed
+	idlePerHost    = 128
+	idleTotal      = 1024
+)
+
+// Config of the kind. The zero value works: everything is allowed that is never forbidden.
+type Config struct {
+	Version string        // User-Agent is nightshift/Version; "": dev
+	Private PrivatePolicy // whether private and loopback addresses may be called; zero: allowed
+
+	// Self tells whether an address is the server's own, which is never called; see ListensOn.
+	// Nil: the server has none.
+	Self func(netip.AddrPort) bool
+
+	RootCAs        *x509.CertPool // nil: those of the system
+	MaxIdlePerHost int            // connections kept for one host and port; 0: 128
+}
+
+// Kind calls webhooks. It is safe for concurrent use; Close it when no attempt runs.
+type Kind struct {
+	guard   guard
+	plans   plans
+	pool    pool
+	tls     *tls.Config
+	connect time.Duration // for name, TCP and TLS
+	now     func() time.Time
+	lookup  *net.Resolver // nil: the system's
+
+	watchers sync.WaitGroup
+}
+
+var _ jobs.Kind = (*Kind)(nil)
+
+// New makes the kind. It opens nothing before the first attempt.
+func New(cfg Config) *Kind {
+	version, perHost := cfg.Version, cfg.MaxIdlePerHost
+	if version == "" {
+		version = "dev"
+	}
+	if perHost <= 0 {
+		perHost = idlePerHost
+	}
+	return &Kind{
+		guard: newGuard(cfg.Private, cfg.Self),
+		plans: plans{userAgent: "nightshift/" + version},
+		pool:  pool{perHost: perHost, total: idleTotal, idleFor: idleTimeout},
+		tls: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			RootCAs:            cfg.RootCAs,
+			NextProtos:         []string{"http/1.1"},
+			ClientSessionCache: tls.NewLRUClientSessionCache(0),
+		},
+		connect: connectTimeout,
+		now:     time.Now,
+	}
+}
+
+// Close closes the kept connections. Attempts that still run close theirs as they end.
+func (k *Kind) Close() {
+	k.pool.close()
+	k.watchers.Wait()
+}
+
+// Run executes one attempt: one request, written once, and its answer. A report has ExitCode -1.
+//
+// When ctx ends or call.Kill is closed the connection is closed at once and Stopped is set: to the
+// cause of ctx, or to jobs.ErrShutdown where only Kill was closed.
+func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
+	p, err := k.plans.of(call.Spec.Webhook)
+	if err != nil {
+		return failed(&jobs.Failure{Kind: jobs.FailInvalid, Message: err.Error()})
+	}
+	s := k.watch(ctx, call.Kill)
+	defer s.release()
+
+	x := exchange{plan: p, phase: phaseConnect}
+	c := k.pool.take(p.key)
+	if c == nil {
+		if c, err = k.dial(ctx, s, p); err != nil {
+			return k.broken(s, &x, err)
+		}
+	}
+	if err := s.during(c); err != nil {
+		c.Close()
+		return k.broken(s, &x, err)
+	}
+	if err := x.do(c, call); err != nil {
+		c.Close()
+		return k.broken(s, &x, err)
+	}
+	s.release() // from here on nothing closes it: it may serve another attempt
+	if x.reusable && k.pool.put(c, x.resp.Header) {
+		return k.judge(&x, call)
+	}
+	c.Close()
+	return k.judge(&x, call)
+}
+
+// broken reports an attempt that has no full answer: it was stopped, or the exchange failed.
+func (k *Kind) broken(s *stop, x *exchange, err error) jobs.Report {
+	cause := s.why()
+	if cause == nil && x.resp != nil && !succeeded(x.resp.StatusCode) {
+		// The status alone is the verdict; what is missing of the body is only noted.
+		rep := k.judge(x, nil)
+		rep.Notes = append(rep.Notes, "the answer broke off after "+bytesText(x.size))
+		return rep
+	}
+	rep := failed(failureOf(x, err))
+	if x.resp != nil {
+		rep.HTTPStatus = x.resp.StatusCode
+	}
+	if cause != nil {
+		rep.Stopped = cause
+		rep.Failure = stoppedFailure(x, cause)
+	}
+	return rep
+}
+
+func failed(f *jobs.Failure) jobs.Report {
+	if f.Type == "" {
+		f.Type = string(f.Kind)
+	}
+	f.Message = oneLine(f.Message, jobs.MaxMessage)
+	return jobs.Report{Failure: f, ExitCode: -1}
+}

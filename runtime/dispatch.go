@@ -1,0 +1,230 @@
+package runtime
+
+import (
+	"errors"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+const (
+	// gather is how long the end of an attempt may wait for others, to share their commit: no
+	// caller waits for it.
+	gather = 2 * time.Millisecond
+	// retryWrite is how long the dispatcher waits after a disk that is full or a lock.
+	retryWrite = time.Second
+	// heartbeat is how often the dispatcher shows that it is well though nothing is due.
+	heartbeat = 5 * time.Second
+)
+
+// completion is an attempt that is over, and what was decided.
+type completion struct {
+	lease  store.Lease
+	report jobs.Report
+	finish store.Finish
+}
+
+// dispatcher is the state of the one loop that claims.
+type dispatcher struct {
+	*Runtime
+	done    []completion // not yet committed
+	running [store.Pools]int
+	nextDue jobs.Time
+	again   bool // more is due than one claim moved
+	timer   *time.Timer
+}
+
+// dispatch gives due runs to free workers until the runtime stops. It sleeps until something
+// falls due, ends or is enqueued: there is no polling.
+func (r *Runtime) dispatch() {
+	d := &dispatcher{Runtime: r, timer: time.NewTimer(0)}
+	defer d.timer.Stop()
+	for {
+		d.await()
+		r.lastTurn.Store(time.Now().UnixMilli())
+		if !d.turn() {
+			return
+		}
+		if r.stopping.Err() != nil && d.idle() {
+			return
+		}
+	}
+}
+
+func (d *dispatcher) idle() bool {
+	for _, n := range d.running {
+		if n > 0 {
+			return false
+		}
+	}
+	return len(d.done) == 0
+}
+
+// await blocks until there is something to do.
+func (d *dispatcher) await() {
+	if d.again {
+		d.collect()
+		return
+	}
+	d.timer.Reset(d.sleep())
+	select {
+	case c := <-d.completed:
+		d.ended(c)
+		d.gatherMore()
+	case <-d.store.Ready():
+	case <-d.poke:
+	case <-d.stopped():
+	case <-d.timer.C:
+	}
+	d.collect()
+}
+
+// stopped wakes the loop once the runtime stops and nothing runs: until then ends arrive.
+func (d *dispatcher) stopped() <-chan struct{} {
+	for _, n := range d.running {
+		if n > 0 {
+			return nil
+		}
+	}
+	return d.stopping.Done()
+}
+
+func (d *dispatcher) sleep() time.Duration {
+	wait := heartbeat
+	if d.nextDue != 0 && !d.holding() {
+		wait = min(wait, max(0, time.Until(d.nextDue.Std())))
+	}
+	return wait
+}
+
+func (d *dispatcher) holding() bool { return d.draining.Load() || d.stopping.Err() != nil }
+
+// gatherMore waits a moment for other attempts that are about to end, unless they are few.
+func (d *dispatcher) gatherMore() {
+	timer := time.NewTimer(gather)
+	defer timer.Stop()
+	for d.running[0]+d.running[1] > 0 && len(d.done) < d.enough() {
+		select {
+		case c := <-d.completed:
+			d.ended(c)
+		case <-timer.C:
+			return
+		case <-d.stopping.Done():
+			return
+		}
+	}
+}
+
+// enough ends are worth a commit of their own.
+func (d *dispatcher) enough() int { return max(1, (d.cfg.Workers[0]+d.cfg.Workers[1])/2) }
+
+// collect takes what has ended meanwhile.
+func (d *dispatcher) collect() {
+	for {
+		select {
+		case c := <-d.completed:
+			d.ended(c)
+		default:
+			return
+		}
+	}
+}
+
+func (d *dispatcher) ended(c completion) {
+	d.running[poolOf(c.lease)]--
+	d.done = append(d.done, c)
+}
+
+// turn commits what ended and claims for the workers that are free. It reports false when the
+// process has to end.
+func (d *dispatcher) turn() bool {
+	claim := store.Claim{Now: d.Now(), Hold: d.holding(), Finished: make([]store.Finish, len(d.done))}
+	for pool := range claim.Free {
+		claim.Free[pool] = d.cfg.Workers[pool] - d.running[pool]
+	}
+	for i := range d.done {
+		claim.Finished[i] = d.done[i].finish
+	}
+	got, err := d.store.Claim(d.base, claim)
+	if err != nil {
+		return d.failed(err)
+	}
+	if d.diskFull.Swap(false) {
+		d.log.Warn("the database can be written again: work goes on")
+	}
+	if len(claim.Finished) > 0 || len(got.Leases) > 0 {
+		d.lastWork.Store(time.Now().UnixMilli())
+	}
+	d.nextDue, d.again = got.NextDue, got.More
+	done := d.done
+	d.done = nil
+	for i, res := range got.Results {
+		d.settle(done[i], res)
+	}
+	for _, l := range got.Leases {
+		pool := poolOf(l)
+		d.running[pool]++
+		d.launch(pool, l)
+	}
+	return true
+}
+
+// failed keeps the outcomes under way when the store cannot take them; they are tried until they
+// commit.
+func (d *dispatcher) failed(err error) bool {
+	switch {
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrBusy):
+		if !d.diskFull.Swap(true) {
+			d.log.Error("the database cannot be written: nothing is started until it can", "error", err)
+		}
+		d.again = false
+		d.nextDue = 0
+		select {
+		case <-time.After(retryWrite):
+		case <-d.stopping.Done():
+			if d.idle() {
+				return false
+			}
+			time.Sleep(retryWrite / 10)
+		}
+		d.wakeDispatcher()
+		return true
+	case errors.Is(err, store.ErrClosed):
+		return false
+	}
+	d.log.Error("the database failed under the dispatcher: the server has to start again", "error", err)
+	d.die(err)
+	return false
+}
+
+// settle tells what became of an attempt, or decides again where a cancel or the deletion of the
+// job came first.
+func (d *dispatcher) settle(c completion, res store.FinishResult) {
+	switch {
+	case res.Err == nil:
+		d.finished(c)
+	case errors.Is(res.Err, store.ErrState):
+		c.finish = d.decide(c.lease, c.report, c.finish.Now, forced{cancel: res.CancelAsked, orphan: res.Orphaned})
+		d.done = append(d.done, c)
+		d.again = true
+	default:
+		d.log.Warn("an attempt that is not its run's any more has ended: ignored", runAttrs(c.lease)...)
+		d.active.remove(c.lease)
+	}
+}
+
+func poolOf(l store.Lease) store.Pool {
+	if l.Spec.Kind() == jobs.KindScript {
+		return store.PoolScript
+	}
+	return store.PoolWebhook
+}
+
+// wakeDispatcher makes the loop take another turn.
+func (r *Runtime) wakeDispatcher() {
+	select {
+	case r.poke <- struct{}{}:
+	default:
+	}
+}

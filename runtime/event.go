@@ -1,0 +1,180 @@
+package runtime
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// Event is something that happened to a run, told after its commit.
+type Event struct {
+	Kind    string        // EventStarted, EventAttempt, EventEnded
+	Run     *jobs.Run     // as it stands then, without result and attempts
+	Attempt *jobs.Attempt // that ended; nil of EventStarted
+}
+
+// Kinds of events.
+const (
+	EventStarted = "run.started" // an attempt starts
+	EventAttempt = "run.attempt" // an attempt ended, the run goes on
+	EventEnded   = "run.ended"
+)
+
+// hub tells who waits what happened. It keeps nothing: who comes late asks the store.
+type hub struct {
+	mu       sync.Mutex
+	watchers map[jobs.ID]map[chan struct{}]struct{} // of one run
+	readers  map[chan Event]struct{}
+}
+
+func (h *hub) init() {
+	h.watchers = map[jobs.ID]map[chan struct{}]struct{}{}
+	h.readers = map[chan Event]struct{}{}
+}
+
+// watch gives a channel that is signalled whenever the run changes, until stop.
+func (h *hub) watch(id jobs.ID) (changed <-chan struct{}, stop func()) {
+	ch := make(chan struct{}, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.watchers[id] == nil {
+		h.watchers[id] = map[chan struct{}]struct{}{}
+	}
+	h.watchers[id][ch] = struct{}{}
+	return ch, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.watchers[id], ch)
+		if len(h.watchers[id]) == 0 {
+			delete(h.watchers, id)
+		}
+	}
+}
+
+func (h *hub) changed(id jobs.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	signal(h.watchers[id])
+}
+
+// changedAll lets everybody look again, after a change of many runs at once.
+func (h *hub) changedAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.watchers {
+		signal(w)
+	}
+}
+
+func signal(watchers map[chan struct{}]struct{}) {
+	for ch := range watchers {
+		select {
+		case ch <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// read gives events from now on; who does not keep up loses some.
+func (h *hub) read() (events <-chan Event, stop func()) {
+	ch := make(chan Event, 256)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers[ch] = struct{}{}
+	return ch, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.readers, ch)
+	}
+}
+
+func (h *hub) publish(make func() Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.readers) == 0 {
+		return
+	}
+	e := make()
+	for ch := range h.readers {
+		select {
+		case ch <- e:
+		default:
+		}
+	}
+}
+
+// Changes gives a signal whenever the run changes; stop ends it.
+func (r *Runtime) Changes(id jobs.ID) (changed <-chan struct{}, stop func()) { return r.hub.watch(id) }
+
+// Events gives what happens from now on (slow readers lose events); stop ends it.
+func (r *Runtime) Events() (events <-chan Event, stop func()) { return r.hub.read() }
+
+// started tells that an attempt starts.
+func (r *Runtime) started(a *attempt) {
+	r.hub.changed(a.lease.Run.ID)
+	r.hub.publish(func() Event {
+		run := *a.lease.Run
+		return Event{Kind: EventStarted, Run: &run}
+	})
+	if r.log.Enabled(context.Background(), slog.LevelDebug) {
+		r.log.Debug("attempt started", runAttrs(a.lease)...)
+	}
+}
+
+// finished tells that an attempt has ended and its outcome is on disk.
+func (r *Runtime) finished(c completion) {
+	r.active.remove(c.lease)
+	t := &c.finish.Transition
+	r.hub.changed(c.lease.Run.ID)
+	r.hub.publish(func() Event {
+		run := *c.lease.Run
+		run.State, run.DueAt, run.Error, run.Counts = t.State, t.DueAt, t.Error, t.Counts
+		kind := EventAttempt
+		if t.State.Terminal() {
+			kind, run.FinishedAt = EventEnded, c.finish.Now
+		}
+		return Event{Kind: kind, Run: &run, Attempt: attemptOf(&c.finish)}
+	})
+	r.logEnd(c)
+}
+
+func attemptOf(f *store.Finish) *jobs.Attempt {
+	return &jobs.Attempt{
+		Number: f.Number, Version: f.Version, StartedAt: f.Started, FinishedAt: f.Now,
+		Outcome: f.Transition.Outcome, Error: f.Transition.Error, HTTPStatus: f.HTTPStatus,
+		ExitCode: f.ExitCode, OutputTail: f.OutputTail, Decision: &f.Transition.Decision,
+	}
+}
+
+// logEnd writes a line for what somebody may want to know: successes only when debugging.
+func (r *Runtime) logEnd(c completion) {
+	t := &c.finish.Transition
+	level, text := slog.LevelWarn, "attempt failed"
+	switch {
+	case t.Outcome == jobs.OutcomeSucceeded:
+		level, text = slog.LevelDebug, "run succeeded"
+	case t.State == jobs.Cancelled:
+		level, text = slog.LevelInfo, "run cancelled"
+	case t.State == jobs.Failed:
+		level, text = slog.LevelError, "run failed"
+	case t.Outcome == jobs.OutcomeInterrupted:
+		level, text = slog.LevelInfo, "attempt interrupted"
+	}
+	ctx := context.Background()
+	if !r.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := append(runAttrs(c.lease), slog.Duration("took", c.finish.Now.Sub(c.finish.Started)))
+	if t.Error != nil {
+		attrs = append(attrs, slog.String("kind", string(t.Error.Kind)), slog.String("type", t.Error.Type),
+			slog.String("error", t.Error.Message))
+	}
+	if t.Decision.By != "success" {
+		attrs = append(attrs, slog.String("decision", t.Decision.Action), slog.String("by", t.Decision.By),
+			slog.String("reason", t.Decision.Reason))
+	}
+	r.log.Log(ctx, level, text, attrs...)
+}

@@ -1,0 +1,161 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"nightshift/store"
+)
+
+const (
+	houseEvery = time.Minute
+	pruneStep  = 500
+	pruneSteps = 200 // in one round
+	pruneRest  = 20 * time.Millisecond
+	// stepCheck is how often the wall clock is held against the monotonic one; a step of more
+	// than stepLeast moves the times that were given as durations.
+	stepCheck = 10 * time.Second
+	stepLeast = 2 * time.Second
+
+	probeEvery  = 2 * time.Second
+	probeWithin = 5 * time.Second
+	lateTurn    = 30 * time.Second
+)
+
+// maintain prunes, checkpoints and watches the clock, in one loop.
+func (r *Runtime) maintain() {
+	house := time.NewTicker(houseEvery)
+	clock := time.NewTicker(stepCheck)
+	defer house.Stop()
+	defer clock.Stop()
+	began := time.Now()
+	watch := newStepWatch(began)
+	truncated := false
+	for {
+		select {
+		case <-r.stopping.Done():
+			return
+		case <-clock.C:
+			if step := watch.step(time.Now(), time.Since(began)); step != 0 {
+				r.clockStepped(step)
+			}
+		case <-house.C:
+			r.prune()
+			idle := time.Since(time.UnixMilli(r.lastWork.Load())) > houseEvery
+			if idle && truncated {
+				continue
+			}
+			if err := r.wroteIdle(r.store.Tidy(r.stopping, idle)); err != nil && r.stopping.Err() == nil {
+				r.log.Warn("upkeep of the database failed", "error", err)
+			}
+			truncated = idle
+		}
+	}
+}
+
+// wroteIdle is wrote without counting as work.
+func (r *Runtime) wroteIdle(err error) error {
+	if errors.Is(err, store.ErrUnknown) {
+		r.die(err)
+	}
+	return err
+}
+
+// prune deletes what is past its time, in small steps that let others write in between.
+func (r *Runtime) prune() {
+	for range pruneSteps {
+		done, err := r.store.Prune(r.stopping, r.Now(), pruneStep)
+		if r.wroteIdle(err) != nil {
+			if r.stopping.Err() == nil {
+				r.log.Warn("pruning failed: tried again in a minute", "error", err)
+			}
+			return
+		}
+		if done {
+			return
+		}
+		select {
+		case <-time.After(pruneRest):
+		case <-r.stopping.Done():
+			return
+		}
+	}
+}
+
+// stepWatch tells when the wall clock was set: it holds it against the monotonic one.
+type stepWatch struct {
+	start time.Time // wall clock alone
+	drift time.Duration
+}
+
+func newStepWatch(wall time.Time) *stepWatch { return &stepWatch{start: wall.Round(0)} }
+
+// step is by how much the wall clock was set since the last call, 0 where it was not; ran is what
+// the monotonic clock says has passed since the start.
+func (w *stepWatch) step(wall time.Time, ran time.Duration) time.Duration {
+	drift := wall.Round(0).Sub(w.start) - ran
+	step := drift - w.drift
+	if step.Abs() < stepLeast {
+		return 0
+	}
+	w.drift = drift
+	return step
+}
+
+// clockStepped moves the due times of retries, which were given as durations; times given as
+// times stay.
+func (r *Runtime) clockStepped(step time.Duration) {
+	r.log.Warn("the wall clock was set: waits given as durations are kept", "step", step)
+	if err := r.wrote(r.store.Shift(context.WithoutCancel(r.stopping), step)); err != nil {
+		r.log.Error("retries could not be moved with the clock", "error", err)
+	}
+	r.wakeDispatcher()
+}
+
+// health remembers the last probe, so that /readyz does not cost a commit each time.
+type health struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+// Health is nil where the server takes work, else it says why not.
+func (r *Runtime) Health(ctx context.Context) error {
+	if r.stopping.Err() != nil {
+		return errors.New("the server is stopping")
+	}
+	if late := time.Since(time.UnixMilli(r.lastTurn.Load())); late > lateTurn {
+		return fmt.Errorf("the scheduling loop stands still since %s", late.Round(time.Second))
+	}
+	r.health.mu.Lock()
+	defer r.health.mu.Unlock()
+	if time.Since(r.health.at) < probeEvery {
+		return r.health.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeWithin)
+	defer cancel()
+	r.health.err = r.wroteIdle(r.store.Probe(ctx, r.Now()))
+	if r.health.err != nil {
+		r.health.err = fmt.Errorf("the database cannot be written: %w", r.health.err)
+	}
+	r.health.at = time.Now()
+	return r.health.err
+}
+
+// Drain starts no attempt until Resume or a restart.
+func (r *Runtime) Drain() { r.draining.Store(true) }
+
+// Resume ends Drain.
+func (r *Runtime) Resume() {
+	r.draining.Store(false)
+	r.wakeDispatcher()
+}
+
+// Draining reports whether nothing is started.
+func (r *Runtime) Draining() bool { return r.draining.Load() }
+
+// Running counts the attempts under way.
+func (r *Runtime) Running() int { return r.active.count() }

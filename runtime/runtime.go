@@ -1,0 +1,153 @@
+// Package runtime executes: it submits runs, gives them to workers when they are due, decides
+// what becomes of them and keeps house.
+//
+// It owns every goroutine, the clock and the randomness; what is decided lies in jobs, what is
+// kept in store, what is executed in the kinds it is given. It must not know which those are.
+package runtime
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	randv2 "math/rand/v2"
+	goruntime "runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// Defaults of Config.
+const (
+	DefaultWebhookWorkers = 64
+	DefaultGrace          = 30 * time.Second
+)
+
+// Config is what a Runtime is made of. Store and Kinds are needed, other zero values work.
+type Config struct {
+	Store   store.Store
+	Kinds   map[string]jobs.Kind // by jobs.KindWebhook and so on
+	Log     *slog.Logger         // nil: none
+	Key     []byte               // 32 bytes: signs watch links
+	Workers [store.Pools]int     // 0: 64 webhooks, 2 × cores scripts
+	Grace   time.Duration        // what attempts may take at a stop; 0: 30 s
+}
+
+// Runtime owns all goroutines.
+type Runtime struct {
+	cfg   Config
+	store store.Store
+	log   *slog.Logger
+	ids   *jobs.IDs
+	plans plans
+	hub   hub
+
+	active    actives
+	completed chan completion
+	leases    [store.Pools]chan store.Lease
+	poke      chan struct{} // something other than the store wants the dispatcher's attention
+	fatal     chan error
+
+	draining atomic.Bool
+	diskFull atomic.Bool
+	lastTurn atomic.Int64 // of the dispatcher, Unix milliseconds
+	lastWork atomic.Int64 // of anything that wrote
+	health   health
+
+	stop       context.CancelFunc // ends the dispatcher and the upkeep
+	stopping   context.Context
+	base       context.Context // of attempts
+	dispatcher sync.WaitGroup
+	workers    sync.WaitGroup
+	upkeep     sync.WaitGroup
+}
+
+// New reads what it needs and decides about the runs of a process that died. Nothing starts
+// before Start.
+func New(ctx context.Context, cfg Config) (*Runtime, error) {
+	if cfg.Workers[store.PoolWebhook] <= 0 {
+		cfg.Workers[store.PoolWebhook] = DefaultWebhookWorkers
+	}
+	if cfg.Workers[store.PoolScript] <= 0 {
+		cfg.Workers[store.PoolScript] = 2 * goruntime.NumCPU()
+	}
+	if cfg.Grace <= 0 {
+		cfg.Grace = DefaultGrace
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	floor, err := cfg.Store.Floor(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the newest id: %w", err)
+	}
+	r := &Runtime{
+		cfg: cfg, store: cfg.Store, log: cfg.Log, ids: jobs.NewIDs(floor, random64),
+		completed: make(chan completion, 1024), poke: make(chan struct{}, 1), fatal: make(chan error, 1),
+		base: context.WithoutCancel(ctx),
+	}
+	r.plans.store, r.plans.log = cfg.Store, cfg.Log
+	r.hub.init()
+	r.active.init()
+	for pool, n := range cfg.Workers {
+		r.leases[pool] = make(chan store.Lease, n)
+	}
+	r.stopping, r.stop = context.WithCancel(r.base)
+	if err := r.recover(ctx); err != nil {
+		return nil, fmt.Errorf("recover runs of the last process: %w", err)
+	}
+	return r, nil
+}
+
+func random64() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// Start starts workers, dispatcher and upkeep.
+func (r *Runtime) Start() {
+	r.lastTurn.Store(time.Now().UnixMilli())
+	r.lastWork.Store(time.Now().UnixMilli())
+	for pool := range r.leases {
+		for range r.cfg.Workers[pool] {
+			r.workers.Go(func() { r.worker(r.leases[pool]) })
+		}
+	}
+	r.dispatcher.Go(r.dispatch)
+	r.upkeep.Go(r.maintain)
+	r.upkeep.Go(r.flushLogs)
+}
+
+// Fatal gives the error after which the process must exit and recover by a start.
+func (r *Runtime) Fatal() <-chan error { return r.fatal }
+
+func (r *Runtime) die(err error) {
+	select {
+	case r.fatal <- err:
+	default:
+	}
+}
+
+// Store is for reads that need nothing of the runtime.
+func (r *Runtime) Store() store.Store { return r.store }
+
+// Now is the runtime's clock.
+func (r *Runtime) Now() jobs.Time { return jobs.TimeOf(time.Now()) }
+
+// wrote notes a write; an unknown commit ends the process.
+func (r *Runtime) wrote(err error) error {
+	r.lastWork.Store(time.Now().UnixMilli())
+	if errors.Is(err, store.ErrUnknown) {
+		r.die(err)
+	}
+	return err
+}
+
+// jitter draws for backoffs.
+func jitter() float64 { return randv2.Float64() }

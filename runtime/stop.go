@@ -1,0 +1,127 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// lastMoment is what kinds and the store may take after the grace is over.
+const lastMoment = 1500 * time.Millisecond
+
+// Stop takes no more work, lets attempts end within the grace, interrupts what is left, and
+// returns when all that ended is on disk. Closing kill (nil: never) cuts the grace short.
+func (r *Runtime) Stop(kill <-chan struct{}) error {
+	r.stop()
+	r.wakeDispatcher()
+	over := make(chan struct{})
+	go func() {
+		r.dispatcher.Wait()
+		close(over)
+	}()
+	r.endAttempts(over, kill)
+	var err error
+	select {
+	case <-over:
+		for _, ch := range r.leases {
+			close(ch)
+		}
+		r.workers.Wait()
+	case <-time.After(lastMoment):
+		err = fmt.Errorf("%d attempts did not end: they count as lost at the next start", r.active.count())
+	}
+	r.upkeep.Wait()
+	return err
+}
+
+// endAttempts waits for the attempts under way. Scripts are told to stop their grace before the
+// end, at once where it is longer; at the end everything left is interrupted.
+func (r *Runtime) endAttempts(over, kill <-chan struct{}) {
+	end := time.Now().Add(r.cfg.Grace)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-kill:
+			end = time.Now()
+			kill = nil
+		case <-tick.C:
+		}
+		now := time.Now()
+		for _, a := range r.active.all() {
+			if a.lease.Spec.Kind() == jobs.KindScript && !now.Before(end.Add(-a.grace)) {
+				a.stop(jobs.ErrShutdown)
+			}
+			if !now.Before(end) {
+				a.stop(jobs.ErrShutdown)
+				a.hardStop()
+			}
+		}
+		if !now.Before(end) {
+			return
+		}
+	}
+}
+
+// recover decides about the runs that were running when the last process died: their attempts
+// are lost. It is done before anything new is claimed.
+func (r *Runtime) recover(ctx context.Context) error {
+	orphans, err := r.store.Orphans(ctx)
+	if err != nil {
+		return err
+	}
+	const step = 500
+	for len(orphans) > 0 {
+		n := min(step, len(orphans))
+		if err := r.recoverSome(ctx, orphans[:n]); err != nil {
+			return err
+		}
+		orphans = orphans[n:]
+	}
+	return nil
+}
+
+func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error {
+	now := r.Now()
+	pending := make([]completion, len(orphans))
+	for i, l := range orphans {
+		report := jobs.Report{ExitCode: -1, Notes: []string{"the output of its last two seconds may be missing"}}
+		if l.Spec.Script == nil {
+			report.Notes = nil
+		}
+		f := forced{lost: true, cancel: l.Run.CancelRequestedAt != 0}
+		pending[i] = completion{lease: l, report: report, finish: r.decide(l, report, now, f)}
+	}
+	for len(pending) > 0 {
+		finishes := make([]store.Finish, len(pending))
+		for i := range pending {
+			finishes[i] = pending[i].finish
+		}
+		got, err := r.store.Claim(ctx, store.Claim{Now: now, Hold: true, Finished: finishes})
+		if err != nil {
+			return err
+		}
+		var again []completion
+		for i, res := range got.Results {
+			c := pending[i]
+			switch {
+			case res.Err == nil:
+				r.finished(c)
+			case errors.Is(res.Err, store.ErrState):
+				f := forced{lost: true, cancel: res.CancelAsked, orphan: res.Orphaned}
+				c.finish = r.decide(c.lease, c.report, now, f)
+				again = append(again, c)
+			default:
+				return fmt.Errorf("run %s: %w", c.lease.Run.ID, res.Err)
+			}
+		}
+		pending = again
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// attempt is one execution under way.
+type attempt struct {
+	lease    store.Lease
+	output   *output
+	deadline time.Time
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	kill     chan struct{}
+	killed   sync.Once
+	grace    time.Duration // of a script, between TERM and KILL
+}
+
+// stop ends the attempt for a cause; the kind may take its grace.
+func (a *attempt) stop(cause error) { a.cancel(cause) }
+
+// hardStop ends it without grace.
+func (a *attempt) hardStop() { a.killed.Do(func() { close(a.kill) }) }
+
+// actives are the attempts under way, by run.
+type actives struct {
+	mu    sync.Mutex
+	byRun map[jobs.ID]*attempt
+}
+
+func (s *actives) init() { s.byRun = map[jobs.ID]*attempt{} }
+
+func (s *actives) add(a *attempt) {
+	s.mu.Lock()
+	s.byRun[a.lease.Run.ID] = a
+	s.mu.Unlock()
+}
+
+func (s *actives) get(id jobs.ID) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byRun[id]
+}
+
+func (s *actives) remove(l store.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.byRun[l.Run.ID]; a != nil && a.lease.Run.Counts.Number == l.Run.Counts.Number {
+		delete(s.byRun, l.Run.ID)
+		a.output.close()
+	}
+}
+
+func (s *actives) all() []*attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*attempt, 0, len(s.byRun))
+	for _, a := range s.byRun {
+		list = append(list, a)
+	}
+	return list
+}
+
+func (s *actives) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byRun)
+}
+
+// launch hands a run to a worker; the channel has room for every worker.
+func (d *dispatcher) launch(pool store.Pool, l store.Lease) {
+	d.active.add(d.newAttempt(l))
+	d.leases[pool] <- l
+}
+
+func (r *Runtime) newAttempt(l store.Lease) *attempt {
+	a := &attempt{lease: l, output: newOutput(l), kill: make(chan struct{}), grace: jobs.DefaultGrace}
+	a.ctx, a.cancel = context.WithCancelCause(r.base)
+	if l.Spec.Script != nil && l.Spec.Script.Grace != nil {
+		a.grace = l.Spec.Script.Grace.Std()
+	}
+	return a
+}
+
+// worker executes attempts one after another. It is kept, so that its stack is grown once.
+func (r *Runtime) worker(leases <-chan store.Lease) {
+	for l := range leases {
+		a := r.active.get(l.Run.ID)
+		report := r.execute(a)
+		now := r.Now()
+		a.cancel(nil)
+		finish := r.decide(l, report, now, forced{})
+		finish.Log = a.output.last()
+		r.completed <- completion{lease: l, report: report, finish: finish}
+	}
+}
+
+// execute runs one attempt to its end, whatever the kind does.
+func (r *Runtime) execute(a *attempt) (report jobs.Report) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("a kind panicked", append(runAttrs(a.lease), "panic", p, "stack", string(debug.Stack()))...)
+			report = jobs.Report{ExitCode: -1, Failure: &jobs.Failure{
+				Kind: jobs.FailSpawn, Type: "panic", Message: fmt.Sprintf("the server failed to execute it: %v", p),
+			}}
+		}
+	}()
+	run := a.lease.Run
+	plan, err := r.plans.get(r.base, run.Job)
+	if err != nil {
+		return jobs.Report{ExitCode: -1, Failure: &jobs.Failure{Kind: jobs.FailSpawn, Type: "job", Message: err.Error()}}
+	}
+	kind := r.cfg.Kinds[a.lease.Spec.Kind()]
+	if kind == nil {
+		return jobs.Report{ExitCode: -1, Failure: &jobs.Failure{
+			Kind: jobs.FailSpawn, Type: "kind", Message: "this server executes no " + a.lease.Spec.Kind() + " jobs",
+		}}
+	}
+	timeout := run.Timeout.Std()
+	if timeout <= 0 {
+		timeout = plan.plan.Job.TimeoutOf()
+	}
+	a.deadline = time.Now().Add(timeout)
+	ctx, cancel := context.WithDeadlineCause(a.ctx, a.deadline, jobs.ErrTimeout)
+	defer cancel()
+	r.started(a)
+	return kind.Run(ctx, &jobs.Call{
+		Spec: *a.lease.Spec, Run: run.ID, Job: run.Job, Operation: run.OperationID,
+		Number: run.Counts.Number, Attempt: run.Counts.Attempt(), MaxAttempts: plan.plan.MaxAttempts(run.MaxAttempts),
+		Deadline: a.deadline, ScheduledFor: run.ScheduledFor, CorrelationID: run.CorrelationID,
+		Traceparent: run.Traceparent, Payload: run.Payload, Kill: a.kill, Log: a.output,
+	})
+}
+
+// forced is what the store knew better than the decision.
+type forced struct{ cancel, orphan, lost bool }
+
+// decide asks jobs.Decide and makes of it what the store is to apply.
+func (r *Runtime) decide(l store.Lease, report jobs.Report, now jobs.Time, f forced) store.Finish {
+	run := l.Run
+	e, err := r.plans.get(r.base, run.Job)
+	if err != nil {
+		r.log.Error("cannot read a job for a decision: the policy default decides", append(runAttrs(l), "error", err)...)
+		plan, _ := jobs.Compile(&jobs.Job{Name: run.Job}, nil, nil) // an empty job compiles
+		e = &planned{plan: plan}
+	}
+	counts := run.Counts
+	t := jobs.Decide(jobs.Ending{
+		Plan: e.plan, Counts: counts, MaxAttempts: run.MaxAttempts, RunAt: run.RunAt,
+		CancelAsked: f.cancel || errors.Is(report.Stopped, jobs.ErrCancelled),
+		Orphaned:    f.orphan || e.deleted,
+		Report:      report, Payload: run.Payload, Lost: f.lost, Now: now, Random: jitter(),
+	})
+	finish := store.Finish{
+		Run: run.ID, Number: counts.Number, Job: run.Job, Queue: e.plan.Job.QueueOf(), Version: run.Version,
+		Priority: run.Priority, Started: l.Started, Now: now, HTTPStatus: report.HTTPStatus,
+		ExitCode: report.ExitCode, OutputTail: report.OutputTail, Transition: t,
+	}
+	if t.State == jobs.Succeeded {
+		finish.Result, finish.Truncated = report.Result, report.ResultTruncated
+	}
+	return finish
+}
+
+// runAttrs are what every line about a run carries.
+func runAttrs(l store.Lease) []any {
+	return []any{
+		slog.String("job", l.Run.Job), slog.String("run", l.Run.ID.String()), slog.Int("attempt", l.Run.Counts.Number),
+		slog.String("operation", l.Run.OperationID.String()), slog.String("correlation", l.Run.CorrelationID),
+	}
+}

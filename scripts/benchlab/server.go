@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// benchToken is the admin token of every server that is measured.
+const benchToken = "bench-0123456789abcdef0123456789abcdef"
+
+// server is nightshift as a process of its own, on a new file, with its defaults.
+type server struct {
+	cmd    *exec.Cmd
+	addr   string
+	db     string
+	log    string
+	ended  chan error // its exit, once
+	remove func()
+}
+
+// build compiles nightshift, once.
+func (l *lab) build(ctx context.Context) error {
+	if l.binary != "" {
+		return nil
+	}
+	binary, err := filepath.Abs(filepath.Join("tmp", "nightshift"))
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build nightshift: %w: %s", err, tail(out))
+	}
+	l.binary = binary
+	return nil
+}
+
+// start starts a server and returns when it is ready.
+func (l *lab) start(ctx context.Context) (*server, error) {
+	if err := l.build(ctx); err != nil {
+		return nil, err
+	}
+	dir, remove, err := l.folder()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		db: filepath.Join(dir, "nightshift.db"), log: filepath.Join(dir, "server.log"),
+		ended: make(chan error, 1), remove: remove,
+	}
+	if s.addr, err = freeAddr(ctx); err != nil {
+		remove()
+		return nil, err
+	}
+	log, err := os.Create(s.log)
+	if err != nil {
+		remove()
+		return nil, err
+	}
+	defer log.Close() // the process has its own descriptor
+	s.cmd = exec.CommandContext(ctx, l.binary, "serve", "--db", s.db, "--listen", s.addr)
+	s.cmd.Dir = dir
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	s.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "NIGHTSHIFT_TOKEN=" + benchToken,
+	}
+	endWithParent(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		remove()
+		return nil, fmt.Errorf("start nightshift: %w", err)
+	}
+	go func() { s.ended <- s.cmd.Wait() }()
+	if err := s.ready(ctx); err != nil {
+		return nil, errors.Join(err, s.kill())
+	}
+	return s, nil
+}
+
+// freeAddr finds a port of the loopback that nobody listens on.
+func freeAddr(ctx context.Context) (string, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// ready waits until the server takes work.
+func (s *server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("nightshift was not ready in 30s"))
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			return fmt.Errorf("nightshift ended before it was ready (%v): %s", err, s.complaint())
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s", context.Cause(ctx), s.complaint())
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *server) complaint() []byte {
+	text, _ := os.ReadFile(s.log)
+	return tail(text)
+}
+
+func (s *server) pid() int { return s.cmd.Process.Pid }
+
+// stop ends the server as an operator would and fails unless it exits with 0, leaving one complete
+// file. It gives the size of that file in MiB.
+func (s *server) stop() (mib float64, err error) {
+	defer s.remove()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, fmt.Errorf("stop nightshift: %w: %s", err, s.complaint())
+	}
+	select {
+	case err := <-s.ended:
+		if err != nil {
+			return 0, fmt.Errorf("nightshift did not stop well: %w: %s", err, s.complaint())
+		}
+	case <-time.After(time.Minute):
+		return 0, errors.Join(errors.New("nightshift was still there a minute after SIGTERM"), s.kill())
+	}
+	if wal, err := os.Stat(s.db + "-wal"); err == nil && wal.Size() > 0 {
+		return 0, fmt.Errorf("nightshift left %d bytes in a WAL beside its file", wal.Size())
+	}
+	return fileMiB(s.db)
+}
+
+// kill ends the server without asking; for errors. It is safe after stop.
+func (s *server) kill() error {
+	defer s.remove()
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case err := <-s.ended:
+		s.ended <- err
+		return nil
+	case <-time.After(time.Minute):
+		return errors.New("nightshift does not die")
+	}
+}
+
+// with runs f with a server of its own and gives the size of the file that it left, in MiB.
+func (l *lab) with(ctx context.Context, f func(*server) error) (mib float64, err error) {
+	s, err := l.start(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := f(s); err != nil {
+		return 0, errors.Join(fmt.Errorf("%w; the server's log ends: %s", err, s.complaint()), s.kill())
+	}
+	return s.stop()
+}

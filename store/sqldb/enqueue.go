@@ -1,0 +1,166 @@
+package sqldb
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+const (
+	keyIdempotency = 1
+
+	insertRun = `
+INSERT INTO runs (seq, tail, job, version, lane, state, rank, due_at, priority, number, charged, deaths,
+    cause, created_at, run_at, max_attempts, timeout, operation, requeued_from, correlation, key,
+    labels, traceparent, created_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+	insertPayload = `INSERT INTO payloads (run, body) VALUES ($1, $2)`
+	selectKey     = `SELECT run, hash, until FROM keys WHERE job = $1 AND sort = $2 AND key = $3`
+	upsertKey     = `
+INSERT INTO keys (job, sort, key, run, hash, until) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (job, sort, key) DO UPDATE SET run = excluded.run, hash = excluded.hash, until = excluded.until`
+	selectStanding = `SELECT tail, state, version, operation, due_at FROM runs WHERE seq = $1`
+)
+
+var emptyPayload = []byte("{}")
+
+// Enqueue implements store.Queue.
+func (s *Store) Enqueue(ctx context.Context, subs []store.Submission) ([]store.Submitted, error) {
+	var out []store.Submitted
+	err := s.db.Write(ctx, func(tx Tx) error {
+		out = make([]store.Submitted, len(subs))
+		var faults []error
+		for i := range subs {
+			var err error
+			if out[i], err = s.enqueue(tx, &subs[i]); err != nil {
+				if !isEntryFault(err) {
+					return fmt.Errorf("enqueue run of job %s: %w", subs[i].Run.Job, err)
+				}
+				faults = append(faults, &store.EntryError{Index: i, Err: err})
+			}
+		}
+		return errors.Join(faults...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// isEntryFault tells what is wrong with an entry from what is wrong with the store.
+func isEntryFault(err error) bool {
+	var conflict *store.KeyConflict
+	return errors.Is(err, store.ErrNotFound) || errors.As(err, &conflict)
+}
+
+func (s *Store) enqueue(tx Tx, sub *store.Submission) (store.Submitted, error) {
+	run := sub.Run
+	job, err := s.liveJob(tx, run.Job)
+	if err != nil {
+		return store.Submitted{}, err
+	}
+	if run.IdempotencyKey != "" {
+		if earlier, err := s.standing(tx, job, sub); err != nil || earlier != nil {
+			if err != nil {
+				return store.Submitted{}, err
+			}
+			return *earlier, nil
+		}
+	}
+	if err := s.insert(tx, job, run); err != nil {
+		return store.Submitted{}, err
+	}
+	if run.IdempotencyKey != "" {
+		until := run.CreatedAt.Add(sub.KeyTTL)
+		_, err = tx.Exec(upsertKey, job.id, keyIdempotency, run.IdempotencyKey, run.ID[:], sub.KeyHash[:], int64(until))
+		if err != nil {
+			return store.Submitted{}, err
+		}
+	}
+	return submitted(run, false), nil
+}
+
+func submitted(run *jobs.Run, duplicate bool) store.Submitted {
+	return store.Submitted{
+		ID: run.ID, Job: run.Job, Version: run.Version, State: run.State,
+		Operation: run.OperationID, DueAt: run.DueAt, Duplicate: duplicate, Run: run,
+	}
+}
+
+// standing is the run that an idempotency key stands for, nil where the key is free: a key lives
+// until its time and while its run is unfinished.
+func (s *Store) standing(tx Tx, job *jobRow, sub *store.Submission) (*store.Submitted, error) {
+	var id jobs.ID
+	var hash []byte
+	var until jobs.Time
+	found, err := one(tx, selectKey, func(r Row) {
+		id, hash, until = r.ID(0), r.Bytes(1), r.Time(2)
+	}, job.id, keyIdempotency, sub.Run.IdempotencyKey)
+	if err != nil || !found {
+		return nil, err
+	}
+	earlier, err := s.submittedRun(tx, id, job.name)
+	if err != nil {
+		return nil, err
+	}
+	unfinished := earlier.State != 0 && !earlier.State.Terminal()
+	if until <= sub.Run.CreatedAt && !unfinished {
+		return nil, nil
+	}
+	if !bytes.Equal(hash, sub.KeyHash[:]) {
+		return nil, &store.KeyConflict{Key: sub.Run.IdempotencyKey, Run: id}
+	}
+	return &earlier, nil
+}
+
+// insert makes the rows of a new run, in the newest version of its job.
+func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
+	l, err := s.lane(tx, job, job.pool)
+	if err != nil {
+		return err
+	}
+	run.Version = job.version
+	labels, err := marshalLabels(run.Labels)
+	if err != nil {
+		return err
+	}
+	correlation, operation := noneText(run.CorrelationID), noneID(run.OperationID)
+	if run.CorrelationID == run.ID.String() {
+		correlation = nil
+	}
+	if run.OperationID == run.ID {
+		operation = nil
+	}
+	seq := run.ID.Seq()
+	_, err = tx.Exec(insertRun, seq, run.ID.Tail(), job.id, run.Version, l.id, int(run.State),
+		rankOf(run.DueAt, run.Priority), int64(run.DueAt), run.Priority, string(run.Trigger),
+		int64(run.CreatedAt), int64(run.RunAt), none(run.MaxAttempts), none(run.Timeout.Std().Milliseconds()),
+		operation, noneID(run.RequeuedFrom), correlation, noneText(run.IdempotencyKey), labels,
+		noneText(run.Traceparent), noneText(run.CreatedBy))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(run.Payload, emptyPayload) {
+		if _, err := tx.Exec(insertPayload, seq, string(run.Payload)); err != nil {
+			return err
+		}
+	}
+	if run.State == jobs.Queued {
+		return s.joinLane(tx, l, run.DueAt, run.Priority)
+	}
+	tx.Wake() // it may be the next that falls due
+	return nil
+}
+
+func marshalLabels(labels map[string]string) (any, error) {
+	if len(labels) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(labels)
+	return string(text), err
+}

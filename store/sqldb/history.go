@@ -1,0 +1,163 @@
+package sqldb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+const (
+	selectHistory = `
+SELECT ` + runColumns + `, j.name, j.queue, j.paused_at, p.body
+FROM runs r JOIN jobs j ON j.id = r.job LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
+	selectAttempts = `
+SELECT number, version, started_at, finished_at, outcome, http_status, exit_code, action, by, reason, next_at,
+    truncated, result, error, output_tail
+FROM attempts WHERE run = $1 ORDER BY number`
+	selectLogs = `
+SELECT attempt, piece, start, data FROM logs
+WHERE run = $1 AND (attempt, start, piece) > ($2, $3, $4) ORDER BY attempt, start, piece`
+	logChunk = 1 << 20 // bytes of output read in one transaction
+
+	selectStates = `
+SELECT 2, COUNT(*) FROM runs WHERE state = 2
+UNION ALL SELECT state, COUNT(*) FROM runs WHERE state IN (1, 4) GROUP BY state
+UNION ALL SELECT state, COUNT(*) FROM runs WHERE state IN (3, 5) GROUP BY state`
+)
+
+// Run implements store.History.
+func (s *Store) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
+	var run *jobs.Run
+	err := s.db.Read(ctx, func(tx Tx) error {
+		var started jobs.Time
+		var bad error
+		_, err := one(tx, selectHistory, func(r Row) {
+			run, bad = scanListed(r)
+			run.Payload, started = payloadOf(r, runColumnCount+3), r.Time(columnAttemptAt)
+		}, id.Seq())
+		if err = errors.Join(err, bad); err != nil {
+			return err
+		}
+		if run == nil || run.ID != id {
+			return fmt.Errorf("run %s: %w", id, store.ErrNotFound)
+		}
+		if err := readAttempts(tx, run); err != nil {
+			return err
+		}
+		if run.State == jobs.Running {
+			run.Attempts = append(run.Attempts, jobs.Attempt{
+				Number: run.Counts.Number, Version: run.Version, StartedAt: started, ExitCode: -1,
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+// scanListed reads runColumns and the job's name, queue and pause.
+func scanListed(r Row) (*jobs.Run, error) {
+	run, err := scanRun(r)
+	run.Job = r.Text(runColumnCount)
+	if run.Queue == "" {
+		run.Queue = r.Text(runColumnCount + 1)
+	}
+	if run.State == jobs.Queued {
+		run.HeldBy = &jobs.HeldBy{Kind: jobs.HeldWorkers, Name: run.Queue, Reason: "waits for a free worker"}
+		if !r.Null(runColumnCount + 2) {
+			run.HeldBy = &jobs.HeldBy{Kind: jobs.HeldPaused, Name: run.Job, Reason: "job " + run.Job + " is paused"}
+		}
+	}
+	return run, err
+}
+
+// readAttempts fills in the attempts, and the run's result and error from them.
+func readAttempts(tx Tx, run *jobs.Run) error {
+	return tx.Query(selectAttempts, func(r Row) error {
+		a := jobs.Attempt{
+			Number: int(r.Int(0)), Version: int(r.Int(1)), StartedAt: r.Time(2), FinishedAt: r.Time(3),
+			Outcome: jobs.Outcome(r.Int(4)), HTTPStatus: int(r.Int(5)), ExitCode: -1, OutputTail: r.Text(14),
+			Decision: &jobs.Decision{Action: "succeed", By: "success"},
+		}
+		if !r.Null(6) {
+			a.ExitCode = int(r.Int(6))
+		}
+		if !r.Null(7) {
+			a.Decision = &jobs.Decision{Action: r.Text(7), By: r.Text(8), Reason: r.Text(9), NextAttemptAt: r.Time(10)}
+		}
+		if !r.Null(13) {
+			a.Error = &jobs.Failure{}
+			if err := json.Unmarshal(r.Bytes(13), a.Error); err != nil {
+				return fmt.Errorf("read error of attempt %d of run %s: %w", a.Number, run.ID, err)
+			}
+			if run.Error != nil {
+				run.Error = a.Error
+			}
+		}
+		if a.Outcome == jobs.OutcomeSucceeded {
+			run.Result, run.ResultTruncated = r.Bytes(12), r.Int(11) == 1
+		}
+		run.Attempts = append(run.Attempts, a)
+		return nil
+	}, run.ID.Seq())
+}
+
+// Log implements store.History. The callback is called outside of transactions: it may be slow.
+func (s *Store) Log(ctx context.Context, id jobs.ID, piece func(store.LogPiece) error) error {
+	last := store.LogPiece{Attempt: -1}
+	for {
+		chunk, err := s.logAfter(ctx, id, last)
+		if err != nil || len(chunk) == 0 {
+			return err
+		}
+		for _, p := range chunk {
+			if err := piece(p); err != nil {
+				return err
+			}
+		}
+		last = chunk[len(chunk)-1]
+	}
+}
+
+// logAfter reads the next pieces, about logChunk bytes.
+func (s *Store) logAfter(ctx context.Context, id jobs.ID, last store.LogPiece) (chunk []store.LogPiece, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		if _, err := s.runRow(tx, id); err != nil {
+			return err
+		}
+		size := 0
+		err := tx.Query(selectLogs, func(r Row) error {
+			if size >= logChunk {
+				return errEnough
+			}
+			p := store.LogPiece{
+				Run: id, Attempt: int(r.Int(0)), Piece: int(r.Int(1)), Offset: r.Int(2), Data: r.Bytes(3),
+			}
+			chunk, size = append(chunk, p), size+len(p.Data)
+			return nil
+		}, id.Seq(), last.Attempt, last.Offset, last.Piece)
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return err
+	})
+	return chunk, err
+}
+
+// Stats implements store.History.
+func (s *Store) Stats(ctx context.Context) (map[jobs.State]int, error) {
+	counts := map[jobs.State]int{}
+	err := s.db.Read(ctx, func(tx Tx) error {
+		return tx.Query(selectStates, func(r Row) error {
+			counts[jobs.State(r.Int(0))] = int(r.Int(1))
+			return nil
+		})
+	})
+	return counts, err
+}

@@ -1,0 +1,266 @@
+package sqldb
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"nightshift/jobs"
+)
+
+const (
+	selectPruneJob  = `SELECT id, doc FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1`
+	endedColumns    = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to`
+	selectEnded     = `SELECT ` + endedColumns + ` FROM runs WHERE seq = $1`
+	selectPruneRuns = `
+SELECT ` + endedColumns + ` FROM runs
+WHERE job = $1 AND seq > $2 AND seq < $3 ORDER BY seq LIMIT $4`
+	selectOldKeys = `
+SELECT until, job, sort, key, run FROM keys
+WHERE until <= $1 AND (until, job, sort, key) > ($2, $3, $4, $5)
+ORDER BY until, job, sort, key LIMIT $6`
+	selectRunsState = `SELECT state FROM runs WHERE seq = $1`
+	deleteKey       = `DELETE FROM keys WHERE job = $1 AND sort = $2 AND key = $3`
+	deleteOldAudit  = `
+DELETE FROM audit WHERE id IN (
+    SELECT id FROM (SELECT id, at FROM audit ORDER BY id LIMIT $2) oldest WHERE at < $1)`
+
+	deleteRun      = `DELETE FROM runs WHERE seq = $1`
+	deletePayload  = `DELETE FROM payloads WHERE run = $1`
+	deleteAttempts = `DELETE FROM attempts WHERE run = $1`
+	deleteLogs     = `DELETE FROM logs WHERE run = $1`
+
+	updateDealtAt  = `UPDATE runs SET dealt_at = $3 WHERE seq = $1 AND requeued_to = $2`
+	updateUnlinked = `UPDATE runs SET requeued_to = NULL WHERE seq = $1 AND requeued_to = $2`
+	upsertFloor    = `
+INSERT INTO meta (name, value)
+SELECT 'floor', $1 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE seq > $2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value
+WHERE CAST(meta.value AS INTEGER) < CAST(excluded.value AS INTEGER)`
+
+	retainAudit = 90 * 24 * time.Hour
+)
+
+// pruneCursor is how far pruning has come: the runs of one job after the other, then keys.
+type pruneCursor struct {
+	job, seq int64
+	keys     bool
+	key      oldKey
+}
+
+// oldKey is a key past its time.
+type oldKey struct {
+	until, job, sort int64
+	key              string
+	run              jobs.ID
+}
+
+// endedRun is what pruning needs to know of a run; it may not have ended.
+type endedRun struct {
+	id       jobs.ID
+	state    jobs.State
+	finished jobs.Time
+	dealt    jobs.Time
+	from, to jobs.ID // requeued
+}
+
+func (e *endedRun) read(r Row) {
+	*e = endedRun{
+		id: jobs.IDOf(r.Int(0), r.Int(1)), state: jobs.State(r.Int(2)), finished: r.Time(3),
+		dealt: r.Time(4), from: r.ID(5), to: r.ID(6),
+	}
+}
+
+func readEnded(tx Tx, seq int64) (e endedRun, err error) {
+	_, err = one(tx, selectEnded, e.read, seq)
+	return e, err
+}
+
+// Prune implements store.History. It looks at up to limit rows from where it stopped, so that
+// each step is short and rows that stay are not looked at over and over.
+func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool, err error) {
+	err = s.db.Write(ctx, func(tx Tx) error {
+		done = false
+		at, left := s.pruned, limit
+		for left > 0 && !at.keys {
+			looked, err := pruneNextJob(tx, &at, now, left)
+			if err != nil {
+				return err
+			}
+			left -= max(looked, 1)
+		}
+		if left > 0 {
+			looked, err := pruneKeys(tx, &at, now, left)
+			if err != nil {
+				return err
+			}
+			done = looked < left
+		}
+		s.pruned = at
+		if !done {
+			return nil
+		}
+		s.pruned = pruneCursor{}
+		_, err := tx.Exec(deleteOldAudit, int64(now.Add(-retainAudit)), limit)
+		return err
+	})
+	return done, err
+}
+
+// pruneNextJob looks at up to limit runs of the job the cursor is at, oldest first.
+func pruneNextJob(tx Tx, at *pruneCursor, now jobs.Time, limit int) (looked int, err error) {
+	var job int64
+	var doc []byte
+	found, err := one(tx, selectPruneJob, func(r Row) { job, doc = r.Int(0), r.Bytes(1) }, at.job)
+	if err != nil || !found {
+		at.keys = !found
+		return 0, err
+	}
+	if job > at.job {
+		at.job, at.seq = job, 0
+	}
+	j, err := jobs.ParseDocument(doc)
+	if err != nil {
+		return 0, err
+	}
+	keep := j.Retain.Durations()
+	shortest := min(keep.Succeeded, keep.Cancelled, keep.Failed)
+	// Ids hold the time of creation, so what is too young to have been kept long enough is not
+	// looked at; but what the clock gave an id in the future is.
+	old, present := int64(max(now.Add(-shortest), 0))<<12, int64(now+1)<<12
+	if at.seq < old {
+		if looked, err = pruneRuns(tx, at, keep, now, min(old, present), limit); err != nil || looked == limit {
+			return looked, err
+		}
+	}
+	at.seq = max(at.seq, present-1)
+	more, err := pruneRuns(tx, at, keep, now, math.MaxInt64, limit-looked)
+	if looked += more; err == nil && looked < limit {
+		at.job, at.seq = job+1, 0
+	}
+	return looked, err
+}
+
+func pruneRuns(tx Tx, at *pruneCursor, keep jobs.Retention, now jobs.Time, before int64, limit int) (looked int, err error) {
+	var rows []endedRun
+	err = tx.Query(selectPruneRuns, func(r Row) error {
+		rows = append(rows, endedRun{})
+		rows[len(rows)-1].read(r)
+		return nil
+	}, at.job, at.seq, before, limit)
+	if err != nil {
+		return 0, err
+	}
+	last := int64(0)
+	for _, row := range rows {
+		at.seq = row.id.Seq()
+		gone, err := outlived(tx, row, keep, now)
+		if err == nil && gone {
+			last = at.seq
+			err = removeRun(tx, row)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if last != 0 {
+		err = keepFloor(tx, last)
+	}
+	return len(rows), err
+}
+
+// outlived reports whether a run has been kept as long as its job says. A failure that nobody has
+// dealt with never has.
+func outlived(tx Tx, e endedRun, keep jobs.Retention, now jobs.Time) (bool, error) {
+	switch e.state {
+	case jobs.Succeeded:
+		return e.finished <= now.Add(-keep.Succeeded), nil
+	case jobs.Cancelled:
+		return e.finished <= now.Add(-keep.Cancelled), nil
+	case jobs.Failed:
+		dealt, err := dealtWith(tx, e)
+		return dealt != 0 && dealt <= now.Add(-keep.Failed), err
+	}
+	return false, nil
+}
+
+// dealtWith is when a run was made good: it succeeded, or a run that was requeued from it, or from
+// that one, did. Zero: not yet.
+func dealtWith(tx Tx, e endedRun) (jobs.Time, error) {
+	for {
+		switch {
+		case e.state == jobs.Succeeded:
+			return e.finished, nil
+		case e.state != jobs.Failed:
+			return 0, nil
+		case e.dealt != 0:
+			return e.dealt, nil
+		case e.to.IsNil():
+			return 0, nil
+		}
+		to := e.to
+		next, err := readEnded(tx, to.Seq())
+		if err != nil || next.id != to {
+			return 0, err
+		}
+		e = next
+	}
+}
+
+// removeRun deletes all that belongs to a run. The failure that it was requeued from learns what
+// became of it: made good, or open again.
+func removeRun(tx Tx, e endedRun) error {
+	if !e.from.IsNil() {
+		dealt, err := dealtWith(tx, e)
+		if err != nil {
+			return err
+		}
+		if dealt != 0 {
+			_, err = tx.Exec(updateDealtAt, e.from.Seq(), e.id[:], int64(dealt))
+		} else {
+			_, err = tx.Exec(updateUnlinked, e.from.Seq(), e.id[:])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, q := range []string{deleteLogs, deleteAttempts, deletePayload, deleteRun} {
+		if _, err := tx.Exec(q, e.id.Seq()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepFloor notes the number of a deleted run that was the newest: ids never go back.
+func keepFloor(tx Tx, seq int64) error {
+	_, err := tx.Exec(upsertFloor, strconv.FormatInt(seq, 10), seq)
+	return err
+}
+
+// pruneKeys drops keys past their time, but those of unfinished runs.
+func pruneKeys(tx Tx, at *pruneCursor, now jobs.Time, limit int) (looked int, err error) {
+	var keys []oldKey
+	err = tx.Query(selectOldKeys, func(r Row) error {
+		keys = append(keys, oldKey{r.Int(0), r.Int(1), r.Int(2), r.Text(3), r.ID(4)})
+		return nil
+	}, int64(now), at.key.until, at.key.job, at.key.sort, at.key.key, limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, k := range keys {
+		unfinished := false
+		_, err := one(tx, selectRunsState, func(r Row) {
+			unfinished = !jobs.State(r.Int(0)).Terminal()
+		}, k.run.Seq())
+		if err == nil && !unfinished {
+			_, err = tx.Exec(deleteKey, k.job, k.sort, k.key)
+		}
+		if err != nil {
+			return 0, err
+		}
+		at.key = k
+	}
+	return len(keys), nil
+}

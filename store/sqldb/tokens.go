@@ -1,0 +1,138 @@
+package sqldb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+const (
+	tokenColumns = `name, hash, scopes, jobs, expires_at, created_at, last_used, revision`
+	selectTokens = `SELECT ` + tokenColumns + ` FROM tokens ORDER BY created_at DESC, name LIMIT 10000`
+	selectToken  = `SELECT ` + tokenColumns + ` FROM tokens WHERE name = $1`
+	insertToken  = `
+INSERT INTO tokens (name, hash, scopes, jobs, expires_at, created_at, revision) VALUES ($1, $2, $3, $4, $5, $6, 1)`
+	updateToken = `
+UPDATE tokens SET hash = $2, scopes = $3, jobs = $4, expires_at = $5, revision = revision + 1 WHERE name = $1`
+	updateTokenUsed = `UPDATE tokens SET last_used = $2 WHERE name = $1`
+	deleteToken     = `DELETE FROM tokens WHERE name = $1`
+)
+
+// PutToken implements store.Catalog. A zero hash keeps the secret of a token that stands.
+func (s *Store) PutToken(ctx context.Context, t store.Token, ifMatch *int64, by store.By) (created bool, err error) {
+	err = s.db.Write(ctx, func(tx Tx) error {
+		var old *store.Token
+		var bad error
+		_, err := one(tx, selectToken, func(r Row) {
+			var o store.Token
+			if o, bad = scanToken(r); bad == nil {
+				old = &o
+			}
+		}, t.Name)
+		if err == nil {
+			err = bad
+		}
+		if err != nil {
+			return err
+		}
+		if ifMatch != nil && (old == nil || old.Revision != *ifMatch) {
+			return fmt.Errorf("token %q: %w", t.Name, store.ErrStale)
+		}
+		scopes, jobsList, err := tokenLists(t)
+		if err != nil {
+			return err
+		}
+		created = old == nil
+		if created {
+			_, err = tx.Exec(insertToken, t.Name, t.Hash[:], scopes, jobsList, none(t.ExpiresAt), int64(by.Now))
+		} else {
+			if t.Hash == ([32]byte{}) {
+				t.Hash = old.Hash
+			}
+			if sameToken(&t, old) {
+				return nil
+			}
+			err = must(tx.Exec(updateToken, t.Name, t.Hash[:], scopes, jobsList, none(t.ExpiresAt)))
+		}
+		if err != nil {
+			return fmt.Errorf("put token %s: %w", t.Name, err)
+		}
+		return s.audit(tx, by, "put", "token", t.Name, jobs.Raw(`{"scopes":`+scopes+`}`))
+	})
+	return created, err
+}
+
+// sameToken compares what a document of a token says. No list of jobs means all, an empty one none.
+func sameToken(a, b *store.Token) bool {
+	return a.Hash == b.Hash && a.ExpiresAt == b.ExpiresAt && slices.Equal(a.Scopes, b.Scopes) &&
+		slices.Equal(a.Jobs, b.Jobs) && (a.Jobs == nil) == (b.Jobs == nil)
+}
+
+func tokenLists(t store.Token) (scopes string, jobsList any, err error) {
+	text, err := json.Marshal(t.Scopes)
+	if err != nil || t.Jobs == nil {
+		return string(text), nil, err
+	}
+	list, err := json.Marshal(t.Jobs)
+	return string(text), string(list), err
+}
+
+func scanToken(r Row) (store.Token, error) {
+	t := store.Token{
+		Name: r.Text(0), ExpiresAt: r.Time(4), CreatedAt: r.Time(5), LastUsed: r.Time(6), Revision: r.Int(7),
+	}
+	copy(t.Hash[:], r.Bytes(1))
+	if err := json.Unmarshal(r.Bytes(2), &t.Scopes); err != nil {
+		return t, fmt.Errorf("read scopes of token %s: %w", t.Name, err)
+	}
+	if r.Null(3) {
+		return t, nil
+	}
+	if err := json.Unmarshal(r.Bytes(3), &t.Jobs); err != nil {
+		return t, fmt.Errorf("read jobs of token %s: %w", t.Name, err)
+	}
+	return t, nil
+}
+
+// Tokens implements store.Catalog.
+func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
+	var list []store.Token
+	err := s.db.Read(ctx, func(tx Tx) error {
+		return tx.Query(selectTokens, func(r Row) error {
+			t, err := scanToken(r)
+			list = append(list, t)
+			return err
+		})
+	})
+	return list, err
+}
+
+// DeleteToken implements store.Catalog.
+func (s *Store) DeleteToken(ctx context.Context, name string, by store.By) error {
+	return s.db.Write(ctx, func(tx Tx) error {
+		n, err := tx.Exec(deleteToken, name)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("token %q: %w", name, store.ErrNotFound)
+		}
+		return s.audit(tx, by, "delete", "token", name, nil)
+	})
+}
+
+// TouchTokens implements store.Catalog.
+func (s *Store) TouchTokens(ctx context.Context, used map[string]jobs.Time) error {
+	return s.db.Write(ctx, func(tx Tx) error {
+		for name, at := range used {
+			if _, err := tx.Exec(updateTokenUsed, name, int64(at)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

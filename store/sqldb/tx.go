@@ -1,0 +1,125 @@
+// Package sqldb holds every SQL statement, once, in the subset that SQLite and PostgreSQL
+// both know, and implements store.Store over a DB that a database's own package provides.
+//
+// It must not know which database it speaks to: what differs is behind DB.
+package sqldb
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"nightshift/jobs"
+)
+
+// DB runs closures in transactions. Closures may be run again after a rollback, so they
+// must set what they capture anew each time.
+type DB interface {
+	// Write runs fn in a transaction that may be shared with other calls, each in a
+	// savepoint. It returns after the commit. fn must not block. ctx only bounds the wait
+	// for the transaction to begin: once begun, the outcome is awaited.
+	Write(ctx context.Context, fn func(Tx) error) error
+	// Read runs fn in a read transaction of one snapshot.
+	Read(ctx context.Context, fn func(Tx) error) error
+	// OnRollback is called in the writer's turn whenever something written was undone.
+	OnRollback(fn func())
+	// OnWake is called in the writer's turn, before the commit, when a closure called
+	// Tx.Wake: the writer waits a moment so that who is woken can join the transaction.
+	OnWake(fn func())
+	// Tidy checkpoints and frees pages.
+	Tidy(ctx context.Context, idle bool) error
+	Close() error
+}
+
+// Tx executes statements within a transaction. Statements are kept prepared by their text.
+type Tx interface {
+	Exec(query string, args ...driver.Value) (int64, error)
+	Query(query string, each func(Row) error, args ...driver.Value) error
+	// Wake says that something may have become startable.
+	Wake()
+}
+
+// Row is one row of an answer; it is valid until the callback returns. NULL reads as zero.
+type Row []driver.Value
+
+// Int reads an integer column.
+func (r Row) Int(i int) int64 {
+	n, _ := r[i].(int64)
+	return n
+}
+
+// Time reads a column of milliseconds.
+func (r Row) Time(i int) jobs.Time { return jobs.Time(r.Int(i)) }
+
+// Null reports whether the column is NULL.
+func (r Row) Null(i int) bool { return r[i] == nil }
+
+// Text reads a text column.
+func (r Row) Text(i int) string {
+	switch v := r[i].(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	}
+	return ""
+}
+
+// Bytes copies a blob or text column; nil for NULL.
+func (r Row) Bytes(i int) []byte {
+	switch v := r[i].(type) {
+	case string:
+		return []byte(v)
+	case []byte:
+		return append([]byte{}, v...)
+	}
+	return nil
+}
+
+// ID reads an id from a blob column; NilID for NULL.
+func (r Row) ID(i int) jobs.ID {
+	var id jobs.ID
+	if b, ok := r[i].([]byte); ok {
+		copy(id[:], b)
+	}
+	return id
+}
+
+// one runs a query that gives at most one row and reports whether it did.
+func one(tx Tx, query string, each func(Row), args ...driver.Value) (found bool, err error) {
+	err = tx.Query(query, func(r Row) error {
+		found = true
+		each(r)
+		return nil
+	}, args...)
+	return found, err
+}
+
+// none is NULL for the zero value, so that absent columns cost a byte.
+func none[T ~int | ~int64](n T) driver.Value {
+	if n == 0 {
+		return nil
+	}
+	return int64(n)
+}
+
+func noneText(s string) driver.Value {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func noneID(id jobs.ID) driver.Value {
+	if id.IsNil() {
+		return nil
+	}
+	return id[:]
+}
+
+func must(n int64, err error) error {
+	if err == nil && n != 1 {
+		return fmt.Errorf("changed %d rows where one was meant", n)
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"nightshift/store"
+)
+
+// code is SQLite's extended result code of an error; 0 where it is none of SQLite's.
+func code(err error) int {
+	if e := (*sqlite.Error)(nil); errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+// classify maps errors of statements by their code, never by their text.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch code(err) & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return fmt.Errorf("%w: %w", store.ErrBusy, err)
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	case lib.SQLITE_IOERR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return fmt.Errorf("%w: %w", store.ErrUnknown, err)
+	}
+	return err
+}
+
+// classifyRead maps errors of reads, which leave nothing unknown.
+func classifyRead(err error) error {
+	if c := code(err) & 0xff; c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED {
+		return fmt.Errorf("%w: %w", store.ErrBusy, err)
+	}
+	return err
+}
+
+// classifyCommit maps errors of COMMIT. Disk full and locked are known not to have committed:
+// the frame that ends the transaction was not written. Anything else may have been.
+func classifyCommit(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch code(err) & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return fmt.Errorf("%w: %w", store.ErrBusy, err)
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnknown, err)
+}
+
+// endsTransaction reports whether SQLite may have rolled the whole transaction back by itself,
+// so that what follows would run outside of it.
+func endsTransaction(err error) bool {
+	switch code(err) & 0xff {
+	case lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_NOMEM, lib.SQLITE_BUSY,
+		lib.SQLITE_INTERRUPT, lib.SQLITE_CORRUPT, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,371 @@
+// Package sqlite opens the database file and runs the transactions of sqldb on it: one writer
+// with group commit, a pool of readers, checkpoints of its own, synchronous=FULL.
+//
+// It must not know what the statements mean. Nothing here, nor elsewhere in the process, opens
+// the database, its -wal or its -shm but SQLite: closing a descriptor drops SQLite's locks.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver
+	lib "modernc.org/sqlite/lib"
+
+	"nightshift/store"
+	"nightshift/store/sqldb"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// readTimeout cuts reads, so that no reader keeps the WAL from being used again.
+const readTimeout = 30 * time.Second
+
+// Config says how to open; its zero value works.
+type Config struct {
+	Readers int          // connections that read; 0: 4
+	Log     *slog.Logger // nil: none
+}
+
+type db struct {
+	path    string
+	lock    *lockFile
+	writing *sql.DB
+	reading *sql.DB
+	w       *writer
+	readers chan *conn
+	release []chan struct{} // closed to give reader connections back
+	wg      sync.WaitGroup
+	once    sync.Once // closes
+}
+
+// Open opens or makes the database file at path, brings its schema up to date and locks it
+// against other processes. Close leaves one complete file.
+func Open(ctx context.Context, path string, cfg Config) (store.Store, error) {
+	real, err := resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := checkLinks(real); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	lk, err := lock(real)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	d := &db{path: real, lock: lk, w: newWriter()}
+	if err := d.open(ctx, cfg); err != nil {
+		d.closeAll()
+		return nil, fmt.Errorf("open database %s: %w", path, err)
+	}
+	return sqldb.New(d), nil
+}
+
+func (d *db) open(ctx context.Context, cfg Config) error {
+	if err := makeFile(d.path); err != nil {
+		return err
+	}
+	if err := d.checkOwner(ctx); err != nil {
+		return err
+	}
+	d.writing = d.pool("mode=rw&_txlock=immediate" +
+		"&_pragma=auto_vacuum(INCREMENTAL)&_pragma=journal_mode(WAL)" +
+		"&_pragma=wal_autocheckpoint(0)&_pragma=cache_size(-32768)")
+	d.writing.SetMaxOpenConns(1)
+	if err := checkPragmas(ctx, d.writing); err != nil {
+		return err
+	}
+	if err := migrate(ctx, d.writing, cfg.Log); err != nil {
+		return err
+	}
+	if err := d.startWriter(ctx); err != nil {
+		return err
+	}
+	n := cfg.Readers
+	if n <= 0 {
+		n = 4
+	}
+	d.reading = d.pool("mode=ro&_pragma=query_only(1)&_pragma=cache_size(-8192)")
+	d.reading.SetMaxOpenConns(n)
+	d.readers = make(chan *conn, n)
+	for range n {
+		if err := d.startReader(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeFile makes an empty file that nobody else may read, before SQLite opens it: the -wal and
+// -shm take over its mode. It is closed before SQLite holds any lock.
+func makeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+const notOurs = "the file is not a Nightshift database (or is damaged): give another --db, or restore a backup"
+
+// checkOwner refuses another program's file before anything in it is changed.
+func (d *db) checkOwner(ctx context.Context) error {
+	p := d.pool("mode=rw")
+	defer p.Close()
+	var tables, ours int
+	err := p.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END) FROM sqlite_master").
+		Scan(&tables, &ours)
+	if code(err)&0xff == lib.SQLITE_NOTADB || err == nil && tables > 0 && ours == 0 {
+		return errors.New(notOurs)
+	}
+	if err != nil {
+		return fmt.Errorf("read the schema: %w", classifyRead(err))
+	}
+	return nil
+}
+
+func (d *db) pool(params string) *sql.DB {
+	name := "file:" + (&url.URL{Path: d.path}).EscapedPath() + "?" + params +
+		"&_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_dqs=0"
+	p, err := sql.Open("sqlite", name)
+	if err != nil {
+		panic(err) // only an unregistered driver
+	}
+	p.SetConnMaxIdleTime(0)
+	p.SetConnMaxLifetime(0)
+	return p
+}
+
+// checkPragmas reads back what was asked for: a misspelled name is ignored by SQLite.
+func checkPragmas(ctx context.Context, p *sql.DB) error {
+	want := []struct{ name, value string }{
+		{"journal_mode", "wal"},
+		{"synchronous", "2"},
+		{"foreign_keys", "1"},
+		{"busy_timeout", "10000"},
+		{"wal_autocheckpoint", "0"},
+		{"auto_vacuum", "2"},
+	}
+	for _, w := range want {
+		var got string
+		if err := p.QueryRowContext(ctx, "PRAGMA "+w.name).Scan(&got); err != nil {
+			return fmt.Errorf("read %s: %w", w.name, err)
+		}
+		if got != w.value {
+			return fmt.Errorf("pragma %s is %s, must be %s: was the file made by another program?", w.name, got, w.value)
+		}
+	}
+	var version string
+	if err := p.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err != nil {
+		return err
+	}
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		return fmt.Errorf("read SQLite's version %q: %w", version, err)
+	}
+	if major*1000000+minor*1000+patch < 3051003 {
+		return fmt.Errorf("SQLite %s can lose commits (the WAL reset bug); 3.51.3 or later is needed", version)
+	}
+	return nil
+}
+
+func migrate(ctx context.Context, p *sql.DB, log *slog.Logger) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	g, err := goose.NewProvider(goose.DialectSQLite3, p, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	have, err := g.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	sources := g.ListSources()
+	if newest := sources[len(sources)-1].Version; have > newest {
+		return fmt.Errorf("the file was written by a newer Nightshift (schema %d, this one knows %d): start that one, or restore a backup", have, newest)
+	}
+	done, err := g.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("bring the schema up to date: %w", err)
+	}
+	for _, m := range done {
+		if log != nil {
+			log.Debug("schema migrated", "version", m.Source.Version, "took", m.Duration)
+		}
+	}
+	return nil
+}
+
+// startWriter runs the writer inside database/sql's Raw for the life of the store.
+func (d *db) startWriter(ctx context.Context) error {
+	c, err := d.writing.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	ready := make(chan error, 1)
+	d.wg.Add(1)
+	go func() {
+		defer d.wg.Done()
+		defer c.Close()
+		err := c.Raw(func(raw any) (err error) {
+			if d.w.conn, err = newConn(raw); err != nil {
+				return err
+			}
+			ready <- nil
+			d.w.loop()
+			d.w.conn.finalize()
+			return nil
+		})
+		if err != nil {
+			close(d.w.done)
+			ready <- err
+		}
+	}()
+	return <-ready
+}
+
+func (d *db) startReader(ctx context.Context) error {
+	c, err := d.reading.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	ready, release := make(chan error, 1), make(chan struct{})
+	d.wg.Add(1)
+	go func() {
+		defer d.wg.Done()
+		defer c.Close()
+		err := c.Raw(func(raw any) error {
+			r, err := newConn(raw)
+			if err != nil {
+				return err
+			}
+			d.readers <- r
+			ready <- nil
+			<-release
+			r.finalize()
+			return nil
+		})
+		if err != nil {
+			ready <- err
+		}
+	}()
+	if err := <-ready; err != nil {
+		return err
+	}
+	d.release = append(d.release, release)
+	return nil
+}
+
+// Write implements sqldb.DB.
+func (d *db) Write(ctx context.Context, fn func(sqldb.Tx) error) error {
+	return d.w.do(ctx, &call{fn: fn})
+}
+
+// Read implements sqldb.DB. A read lasts 30 s at most.
+func (d *db) Read(ctx context.Context, fn func(sqldb.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	d.w.gate.RLock()
+	defer d.w.gate.RUnlock()
+	var c *conn
+	select {
+	case c = <-d.readers:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if c == nil {
+		return store.ErrClosed
+	}
+	defer func() { d.readers <- c }()
+	if _, err := c.Exec("BEGIN"); err != nil {
+		return classifyRead(err)
+	}
+	err := protect(fn, &reader{conn: c, ctx: ctx})
+	if _, cerr := c.Exec("ROLLBACK"); err == nil && cerr != nil {
+		err = cerr
+	}
+	return classifyRead(err)
+}
+
+// reader checks the deadline between rows.
+type reader struct {
+	*conn
+	ctx context.Context
+}
+
+func (r *reader) Query(query string, each func(sqldb.Row) error, args ...driver.Value) error {
+	return r.conn.Query(query, func(row sqldb.Row) error {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		return each(row)
+	}, args...)
+}
+
+// OnRollback implements sqldb.DB.
+func (d *db) OnRollback(fn func()) { d.w.onRollback = fn }
+
+// OnWake implements sqldb.DB.
+func (d *db) OnWake(fn func()) { d.w.onWake = fn }
+
+// Tidy implements sqldb.DB: gives free pages back, checkpoints, and cuts the WAL when idle.
+func (d *db) Tidy(ctx context.Context, idle bool) error {
+	return d.w.do(ctx, &call{tidy: func(c *conn) error {
+		if _, err := c.Exec("PRAGMA incremental_vacuum(1000)"); err != nil {
+			return err
+		}
+		if !idle {
+			return checkpoint(c, "PASSIVE")
+		}
+		return checkpointNow(c, "TRUNCATE")
+	}})
+}
+
+// Close answers the calls that were accepted, then leaves one complete file. It tells the error
+// after which the writer gave up, if it did.
+func (d *db) Close() error {
+	d.once.Do(d.closeAll)
+	return d.w.failed
+}
+
+func (d *db) closeAll() {
+	if d.w.conn != nil {
+		d.w.stop()
+	}
+	for range d.release {
+		if d.readers != nil {
+			<-d.readers
+		}
+	}
+	for _, r := range d.release {
+		close(r)
+	}
+	d.wg.Wait()
+	if d.readers != nil {
+		close(d.readers)
+	}
+	if d.reading != nil {
+		_ = d.reading.Close()
+	}
+	if d.writing != nil {
+		_ = d.writing.Close() // the last connection checkpoints and removes the WAL
+	}
+	d.lock.release()
+}

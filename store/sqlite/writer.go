@@ -1,0 +1,310 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"nightshift/store"
+	"nightshift/store/sqldb"
+)
+
+const (
+	maxGroup = 512 // calls that share a transaction
+	// lingerSpins is how often the writer yields before it commits a transaction in which
+	// somebody was woken: a claim that comes meanwhile joins it and saves an fsync.
+	lingerSpins = 64
+	// maxGroupBytes is how much a transaction may hold before it takes no more calls.
+	maxGroupBytes = 8 << 20
+)
+
+// writer owns the one connection that writes. Calls that come while a commit is under way share
+// the next transaction, each in a savepoint; callers are answered after COMMIT.
+type writer struct {
+	conn       *conn
+	onRollback func()
+	onWake     func()
+
+	mu     sync.RWMutex // guards closed against sends
+	closed bool
+	calls  chan *call
+	done   chan struct{}
+
+	failed error // an unknown commit: every later call gets it
+	log    logKeeper
+	gate   sync.RWMutex // held for reading by reads
+}
+
+type call struct {
+	fn   func(sqldb.Tx) error
+	tidy func(*conn) error // instead of fn: run outside of a transaction
+	err  error
+	done chan struct{}
+}
+
+func newWriter() *writer {
+	return &writer{
+		onRollback: func() {}, onWake: func() {},
+		calls: make(chan *call, maxGroup), done: make(chan struct{}),
+		log: logKeeper{locked: make(chan struct{}, 1)},
+	}
+}
+
+// do hands a call to the writer and waits for its commit.
+func (w *writer) do(ctx context.Context, c *call) error {
+	c.done = make(chan struct{})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.mu.RLock()
+	if w.closed {
+		w.mu.RUnlock()
+		return store.ErrClosed
+	}
+	select {
+	case w.calls <- c:
+		w.mu.RUnlock()
+	case <-ctx.Done():
+		w.mu.RUnlock()
+		return ctx.Err()
+	}
+	<-c.done
+	return c.err
+}
+
+// stop lets the calls that were accepted finish.
+func (w *writer) stop() {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.calls)
+	}
+	w.mu.Unlock()
+	<-w.done
+}
+
+// loop runs until stop.
+func (w *writer) loop() {
+	defer close(w.done)
+	defer w.endRestart()
+	for {
+		select {
+		case c := <-w.calls:
+			if c == nil {
+				return
+			}
+			w.commitGroup(c)
+			if w.failed == nil {
+				w.keepLogShort()
+			}
+		case <-w.log.locked:
+			w.restartLog()
+		}
+	}
+}
+
+// commitGroup runs one transaction for first and all that comes meanwhile.
+func (w *writer) commitGroup(first *call) {
+	var group []*call
+	if w.failed == nil {
+		group = w.tryGroup(first)
+	} else {
+		group = w.drain(first)
+		for _, c := range group {
+			c.err = w.failed
+		}
+	}
+	for _, c := range group {
+		close(c.done)
+	}
+}
+
+func (w *writer) tryGroup(first *call) (group []*call) {
+	// What waits already shares the fate of first, also where the lock cannot be had.
+	group = w.drain(first)
+	if err := w.begin(); err != nil {
+		w.failAll(group, err)
+		return group
+	}
+	w.conn.bytes = 0
+	for i := 0; i < len(group); i++ {
+		if c := group[i]; c.tidy == nil && !w.runInSavepoint(c) {
+			w.abort()
+			w.oneByOne(group[:i+1], group[i+1:])
+			return group
+		}
+		if i == len(group)-1 {
+			if c := w.next(len(group)); c != nil {
+				group = append(group, c)
+			}
+		}
+	}
+	if err := classifyCommit(w.exec("COMMIT")); err != nil {
+		w.abort()
+		w.failAll(group, err)
+		return group
+	}
+	w.tidy(group)
+	return group
+}
+
+// tidy runs the upkeep that a group asked for, outside of its transaction. A checkpoint that
+// fails leaves pages that may not be on disk: nothing goes on after it.
+func (w *writer) tidy(group []*call) {
+	for _, c := range group {
+		if c.tidy == nil {
+			continue
+		}
+		if c.err = w.failed; c.err != nil {
+			continue
+		}
+		if c.err = classify(c.tidy(w.conn)); errors.Is(c.err, store.ErrUnknown) {
+			w.failed = c.err
+		}
+	}
+}
+
+// drain takes what waits.
+func (w *writer) drain(first *call) []*call {
+	group := []*call{first}
+	for len(group) < maxGroup {
+		select {
+		case c := <-w.calls:
+			if c == nil {
+				return group
+			}
+			group = append(group, c)
+			continue
+		default:
+		}
+		break
+	}
+	return group
+}
+
+// failAll answers a failed commit. What is known not to have happened is tried no more: the
+// callers decide. What is unknown ends the writer: only a restart can tell.
+func (w *writer) failAll(group []*call, err error) {
+	if errors.Is(err, store.ErrUnknown) {
+		w.failed = err
+	}
+	for _, c := range group {
+		if c.err == nil {
+			c.err = err
+		}
+	}
+}
+
+// oneByOne runs the calls of an aborted transaction again, each in its own, and those that had
+// not had their turn.
+func (w *writer) oneByOne(ran, waiting []*call) {
+	for _, c := range append(ran[:len(ran):len(ran)], waiting...) {
+		if c.tidy != nil {
+			continue
+		}
+		if c.err = w.failed; c.err != nil {
+			continue
+		}
+		if c.err = w.begin(); c.err != nil {
+			continue
+		}
+		if !w.runInSavepoint(c) || c.err != nil {
+			w.abort()
+			if errors.Is(c.err, store.ErrUnknown) {
+				w.failed = c.err
+			}
+			continue
+		}
+		if err := classifyCommit(w.exec("COMMIT")); err != nil {
+			w.abort()
+			w.failAll([]*call{c}, err)
+		}
+	}
+	w.tidy(append(ran[:len(ran):len(ran)], waiting...))
+	w.wake()
+}
+
+// wake tells whoever waits for work, if a closure said so. Each group ends with it.
+func (w *writer) wake() (woken bool) {
+	if woken = w.conn.woken; woken {
+		w.conn.woken = false
+		w.onWake()
+	}
+	return woken
+}
+
+// next is a call that is there already, or that comes while who was woken gets a chance.
+func (w *writer) next(have int) *call {
+	spins := 0
+	if w.wake() {
+		spins = lingerSpins
+	}
+	if have >= maxGroup || w.conn.bytes >= maxGroupBytes {
+		return nil
+	}
+	for {
+		select {
+		case c := <-w.calls:
+			return c // nil when closed
+		default:
+		}
+		if spins == 0 {
+			return nil
+		}
+		spins--
+		runtime.Gosched()
+	}
+}
+
+// runInSavepoint runs one call so that its failure undoes only what it wrote. It reports false
+// where the transaction itself may be gone.
+func (w *writer) runInSavepoint(c *call) (alive bool) {
+	if err := w.exec("SAVEPOINT one"); err != nil {
+		c.err = classify(err)
+		return false
+	}
+	w.conn.wrote = false
+	if c.err = classify(protect(c.fn, w.conn)); c.err != nil {
+		if endsTransaction(c.err) {
+			return false
+		}
+		if w.conn.wrote {
+			w.onRollback()
+			if err := w.exec("ROLLBACK TO one"); err != nil {
+				c.err = errors.Join(c.err, err)
+				return false
+			}
+		}
+	}
+	if err := w.exec("RELEASE one"); err != nil {
+		c.err = classify(err)
+		return false
+	}
+	return true
+}
+
+// protect turns a panic of a closure into an error: the writer serves everybody.
+func protect(fn func(sqldb.Tx) error, tx sqldb.Tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			buf := make([]byte, 4<<10)
+			err = fmt.Errorf("panic in a transaction: %v\n%s", p, buf[:runtime.Stack(buf, false)])
+		}
+	}()
+	return fn(tx)
+}
+
+func (w *writer) begin() error { return classify(w.exec("BEGIN IMMEDIATE")) }
+
+// abort rolls back; SQLite may have done so already, then ROLLBACK's own error says nothing.
+func (w *writer) abort() {
+	w.onRollback()
+	_ = w.exec("ROLLBACK")
+}
+
+func (w *writer) exec(query string) error {
+	_, err := w.conn.Exec(query)
+	return err
+}

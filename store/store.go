@@ -1,0 +1,300 @@
+// Package store says what the runtime needs of a database, in the domain's verbs.
+//
+// It owns the interfaces, their types and the sentinel errors; it must not know of SQL.
+// Every call that writes has been made durable when it returns nil. Times are arguments.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"nightshift/jobs"
+)
+
+// Sentinel errors. Test with errors.Is.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrExists   = errors.New("exists already")
+	ErrStale    = errors.New("changed meanwhile")                    // If-Match failed
+	ErrState    = errors.New("not possible in this state")           // of the run
+	ErrBusy     = errors.New("the database is locked")               // by another process, for 10 s
+	ErrFull     = errors.New("the disk is full")                     // nothing was written
+	ErrUnknown  = errors.New("the outcome of the commit is unknown") // only a restart can tell
+	ErrClosed   = errors.New("the store is closed")
+	ErrLease    = errors.New("the lease is over")
+)
+
+// Store is all of it.
+type Store interface {
+	Queue
+	Catalog
+	History
+	Ledger
+	Close() error
+}
+
+// Queue holds the runs that have not ended.
+type Queue interface {
+	// Enqueue makes runs, all or none, acting in order. An entry whose key is known gives
+	// the earlier run. Faults are an *EntryError for each bad entry, joined.
+	Enqueue(ctx context.Context, subs []Submission) ([]Submitted, error)
+	// Claim ends attempts and takes due runs for the workers that are free, in one
+	// transaction: runs that fell due become queued, those that are given out running.
+	Claim(ctx context.Context, c Claim) (Claimed, error)
+	// Orphans are the runs that were running when the last process died.
+	Orphans(ctx context.Context) ([]Lease, error)
+	// Cancel ends a run where nothing of it runs, else notes that it is to end.
+	Cancel(ctx context.Context, id jobs.ID, by By) (jobs.State, error)
+	// RunNow makes a scheduled or retrying run due now; nothing is left to do for one that is
+	// queued or running. ErrState where it has ended.
+	RunNow(ctx context.Context, id jobs.ID, by By) error
+	// Requeue makes a new run that points back to an ended one. Where an unfinished
+	// requeue of it stands, that is the answer.
+	Requeue(ctx context.Context, r Requeue) (Submitted, error)
+	// Remove deletes an ended run with all that belongs to it. ErrState where it has not ended.
+	Remove(ctx context.Context, id jobs.ID, by By) error
+	// AppendLog keeps pieces of the output of attempts under way.
+	AppendLog(ctx context.Context, pieces []LogPiece) error
+	// Shift moves the due times of retrying runs after the wall clock was set.
+	Shift(ctx context.Context, step time.Duration) error
+	// Ready is signalled when something may have become startable.
+	Ready() <-chan struct{}
+}
+
+// Catalog holds what is registered: jobs with their versions, and tokens.
+type Catalog interface {
+	// PutJobs saves jobs, all or none. The same document again changes nothing.
+	PutJobs(ctx context.Context, puts []PutJob, by By) ([]Saved, error)
+	Job(ctx context.Context, name string) (*jobs.Job, error)
+	Jobs(ctx context.Context, p Page) ([]*jobs.Job, string, error)
+	DeleteJob(ctx context.Context, name string, ifMatch *int64, by By) (cancelled int, err error)
+	PauseJob(ctx context.Context, name string, paused bool, note string, by By) (*jobs.Job, error)
+	Versions(ctx context.Context, job string, p Page) ([]jobs.Version, string, error)
+	Version(ctx context.Context, job string, version int) (*jobs.Version, error)
+	// UpgradeRuns moves the unfinished runs of a job that are not running to its newest version.
+	UpgradeRuns(ctx context.Context, job string, by By) (moved int, err error)
+
+	PutToken(ctx context.Context, t Token, ifMatch *int64, by By) (created bool, err error)
+	Tokens(ctx context.Context) ([]Token, error)
+	DeleteToken(ctx context.Context, name string, by By) error
+	TouchTokens(ctx context.Context, used map[string]jobs.Time) error
+}
+
+// History is what happened.
+type History interface {
+	// Run is one run with payload, result and attempts.
+	Run(ctx context.Context, id jobs.ID) (*jobs.Run, error)
+	// Runs lists without payloads, results, stacks and attempts, newest first.
+	Runs(ctx context.Context, f RunFilter, p Page) ([]*jobs.Run, string, error)
+	// Log reads the kept output of a run, oldest first, piece by piece.
+	Log(ctx context.Context, id jobs.ID, piece func(LogPiece) error) error
+	// Prune looks at up to limit runs, oldest first from where it stopped, and deletes those past
+	// their time; done: it has seen all and begins anew.
+	Prune(ctx context.Context, now jobs.Time, limit int) (done bool, err error)
+	// Stats counts unfinished runs by state.
+	Stats(ctx context.Context) (map[jobs.State]int, error)
+}
+
+// Ledger is what is only ever added to, and facts about the file.
+type Ledger interface {
+	Audit(ctx context.Context, p Page) ([]AuditEntry, string, error)
+	// Floor is the largest number (jobs.ID.Seq) of any id in the store.
+	Floor(ctx context.Context) (int64, error)
+	// Probe writes a row: nil says that the store takes work.
+	Probe(ctx context.Context, now jobs.Time) error
+	// Tidy does small upkeep: a checkpoint, freeing pages. idle: nothing was written for a minute.
+	Tidy(ctx context.Context, idle bool) error
+}
+
+// By is who changes something and when; it ends up in the audit.
+type By struct {
+	Actor string // "token NAME", "server"
+	Now   jobs.Time
+	Note  string
+}
+
+// Page asks for part of a list.
+type Page struct {
+	Limit  int
+	Cursor string // of the answer before; "" for the first
+}
+
+// Submission is a run to be made.
+type Submission struct {
+	Run *jobs.Run // as jobs.NewRun made it; Version is filled in by the store
+	// KeyHash is the hash of the payload, where Run.IdempotencyKey is set.
+	KeyHash [16]byte
+	KeyTTL  time.Duration
+}
+
+// Submitted says what became of a submission.
+type Submitted struct {
+	ID        jobs.ID
+	Job       string
+	Version   int
+	State     jobs.State // zero: an earlier run that has been pruned
+	Duplicate bool
+	Operation jobs.ID
+	DueAt     jobs.Time
+	Run       *jobs.Run // as it was made; nil of an earlier one
+}
+
+// EntryError is what is wrong with one submission of a batch.
+type EntryError struct {
+	Index int
+	Err   error // ErrNotFound: the job; *KeyConflict
+}
+
+func (e *EntryError) Error() string { return e.Err.Error() }
+func (e *EntryError) Unwrap() error { return e.Err }
+
+// KeyConflict is an idempotency key used before with another payload.
+type KeyConflict struct {
+	Key string
+	Run jobs.ID
+}
+
+func (e *KeyConflict) Error() string {
+	return "idempotency key " + e.Key + " was used with another payload by run " + e.Run.String()
+}
+
+// Pool is the sort of worker a run needs. The numbers are stored.
+type Pool int
+
+// The pools.
+const (
+	PoolWebhook Pool = 0
+	PoolScript  Pool = 1
+	Pools            = 2
+)
+
+// Claim asks for work.
+type Claim struct {
+	Now      jobs.Time
+	Free     [Pools]int // workers
+	Finished []Finish   // the attempts that ended since the last claim
+	Hold     bool       // drain: take nothing
+}
+
+// Claimed is the answer to a claim.
+type Claimed struct {
+	Leases  []Lease
+	Results []FinishResult // one per Finish, in order
+	NextDue jobs.Time      // when the next scheduled or retrying run falls due; zero: none
+	More    bool           // more fell due than one claim moves: claim again
+}
+
+// Lease is the right to execute one attempt of a run. Run and Number together are its
+// fencing token: a finish with another number changes nothing.
+type Lease struct {
+	Run      *jobs.Run // with payload; Counts.Number is the number of this execution
+	Spec     *jobs.Spec
+	Started  jobs.Time // of this execution
+	Deleted  bool      // the job has been deleted meanwhile
+	LogBytes int64     // kept for the run so far
+}
+
+// Finish is the end of one attempt and what becomes of the run.
+type Finish struct {
+	Run        jobs.ID
+	Number     int
+	Job        string
+	Queue      string // the job's as it stands
+	Version    int
+	Priority   int
+	Started    jobs.Time
+	Now        jobs.Time
+	HTTPStatus int
+	ExitCode   int // -1: none
+	OutputTail string
+	Transition jobs.Transition
+	Result     jobs.Raw
+	Truncated  bool
+	Log        []LogPiece // the last of it
+}
+
+// FinishResult says whether a finish was applied.
+type FinishResult struct {
+	// Err is nil where it was applied; ErrLease where the attempt is not the run's any more
+	// (nothing changed); ErrState where a cancel or the deletion of the job came first:
+	// decide again with these.
+	Err         error
+	CancelAsked bool
+	Orphaned    bool
+}
+
+// Requeue asks for a new run in place of an ended one.
+type Requeue struct {
+	Of      jobs.ID
+	ID      jobs.ID // of the new run
+	Payload jobs.Raw
+	Reset   bool
+	Trigger jobs.Trigger
+	By      By
+	Creator string // the token's name
+}
+
+// LogPiece is a piece of the output of one attempt. Pieces are numbered from 0 within an
+// attempt; a piece written again replaces the one before.
+type LogPiece struct {
+	Run     jobs.ID
+	Attempt int
+	Piece   int
+	Offset  int64 // of the piece in all that the attempt printed
+	Data    []byte
+	Drop    bool // delete the piece instead
+}
+
+// PutJob is a job to be saved.
+type PutJob struct {
+	Job     *jobs.Job
+	IfMatch *int64 // the revision it must have
+	Create  bool   // ErrExists where it stands
+}
+
+// Saved says what a PutJob did.
+type Saved struct {
+	Job     *jobs.Job // as it stands now
+	Created bool
+	Changed bool
+}
+
+// RunFilter narrows a list of runs; zero values do not.
+type RunFilter struct {
+	Job, Queue, CorrelationID, ErrorKind, ErrorType, Q string
+
+	Schedule     string
+	States       []jobs.State
+	LabelKey     string
+	LabelValue   *string // nil: any
+	Trigger      string
+	Since, Until jobs.Time
+	// Allowed are patterns of job names, as in Token.Jobs; nil: all.
+	Allowed []string
+	Creator string // made by this token
+}
+
+// Token is the right to call the API.
+type Token struct {
+	Name      string
+	Hash      [32]byte // SHA-256 of the secret
+	Scopes    []string // read, enqueue, operate, admin
+	Jobs      []string // patterns such as mail-*; nil: all
+	ExpiresAt jobs.Time
+	CreatedAt jobs.Time
+	LastUsed  jobs.Time
+	Revision  int64
+}
+
+// AuditEntry is one change somebody made.
+type AuditEntry struct {
+	ID     int64
+	At     jobs.Time
+	Actor  string
+	Action string // put, delete, pause, resume, cancel, requeue, run-now, upgrade-runs, remove
+	Kind   string // job, run, token
+	Name   string
+	Note   string
+	Change jobs.Raw // JSON: what changed; nil: nothing to show
+}
