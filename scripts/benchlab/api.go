@@ -157,8 +157,8 @@ func (s *server) expect(ctx context.Context, job, state string, n int) error {
 }
 
 // settle waits until no run is running: the API's word that all have ended, once every webhook
-// has arrived. It asks for the state alone, the cheapest list there is, so as not to be part of what
-// is measured; that each run succeeded is for expect to tell, afterwards.
+// has arrived. It asks for the state alone, the cheapest list there is, so as not to be part of
+// what is measured; that each run succeeded is for expect to tell, afterwards.
 func (s *server) settle(ctx context.Context) error {
 	deadline := time.Now().Add(stallAfter)
 	tick := time.NewTicker(2 * time.Millisecond)

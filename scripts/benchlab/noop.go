@@ -102,7 +102,8 @@ func noopSettle(ctx context.Context, r *runtime.Runtime) error {
 		case len(runs) == 0 && next == "":
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("stuck: all attempts have run, but a run is still running %s later", stallAfter)
+			return fmt.Errorf("stuck: all attempts have run, but %s later a run is still running",
+				stallAfter)
 		}
 		time.Sleep(time.Millisecond)
 	}
