@@ -179,12 +179,12 @@ func planList(f store.RunFilter) *runList {
 		l.args[12] = "" // q is judged by keep: its arguments are taken
 	case isID:
 		l.query = listIDs
-	case f.Job != "":
-		l.query, l.args[2] = listJob, f.Job
-	case states == 1<<jobs.Failed:
-		l.query = listFailed
 	case states == 1<<jobs.Running:
 		l.query = listRunning
+	case states == 1<<jobs.Failed && f.Job == "":
+		l.query = listFailed
+	case f.Job != "":
+		l.query, l.args[2] = listJob, f.Job
 	}
 	return l
 }
