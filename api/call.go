@@ -59,8 +59,10 @@ func (c *call) body(limit int64) ([]byte, error) {
 		return nil, nil
 	}
 	in := http.NewResponseController(c.Response())
-	grace := bodyGrace + time.Duration(limit/bodyRate)*time.Second
-	_ = in.SetReadDeadline(time.Now().Add(grace))
+	if limit > maxBody { // else it has the deadline of every body
+		grace := bodyGrace + time.Duration(limit/bodyRate)*time.Second
+		_ = in.SetReadDeadline(time.Now().Add(grace))
+	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
@@ -138,7 +140,6 @@ func (c *call) readRun(id jobs.ID) (*jobs.Run, error) {
 func (c *call) parseQuery() error {
 	raw := c.Request().URL.RawQuery
 	if raw == "" {
-		c.query = url.Values{}
 		return nil
 	}
 	q, err := url.ParseQuery(raw)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -170,7 +169,7 @@ func (s *Server) problemOf(err error) *problem {
 	case errors.Is(err, store.ErrStale):
 		return refuse(probStale, "the If-Match of the call does not name what stands now")
 	case errors.Is(err, store.ErrState):
-		return refuse(probState, "%s", strings.TrimPrefix(err.Error(), store.ErrState.Error()+": "))
+		return refuse(probState, "what the call names is not in a state that allows it")
 	case errors.As(err, &fromWeb):
 		return ofEcho(fromWeb)
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -76,6 +76,18 @@ var jobDocs = map[string]map[string]string{
 		"description": "For people",
 		"labels":      "For people and filters; runs carry them",
 	},
+	"RunRequest": {
+		"job":             "In a batch; else the path names it",
+		"payload":         "Left out: the job's. Up to 256 KiB",
+		"delay":           "Start that much later; or run_at",
+		"run_at":          "Start then; or delay",
+		"priority":        "-100 to 100, higher first; left out: the job's",
+		"max_attempts":    "A cap on all attempts, those of rules' own budgets included",
+		"timeout":         "Of one attempt; 24h at most",
+		"correlation_id":  "Passed on to what the run makes; left out: the run's id",
+		"labels":          "Added to the job's",
+		"idempotency_key": "1 to 255 printable ASCII characters; or the header Idempotency-Key",
+	},
 	"Webhook": {
 		"url":                "http or https",
 		"method":             "POST where left out",
