@@ -88,7 +88,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"github.com/expr-lang/expr/"},
-		in:      []string{"jobs/rule.go", "jobs/template.go"}, why: "one bounded use of expressions",
+		in:      []string{"jobs/rule.go", "jobs/rule_survey.go", "jobs/template.go"}, why: "one bounded use of expressions",
 	},
 	{
 		imports: []string{"go.yaml.in/yaml/"},
@@ -110,7 +110,7 @@ var fences = []fence{
 		tests: true, why: "the system is asked where processes, files and disks are handled",
 	},
 	{
-		imports: []string{"github.com/google/go-cmp/", "pgregory.net/rapid"},
+		imports: []string{"github.com/google/go-cmp/", "github.com/google/uuid", "pgregory.net/rapid"},
 		tests:   true, why: "they are tools of tests",
 	},
 	{

@@ -110,7 +110,6 @@ const MaxDuration = 3653 * 24 * time.Hour
 
 const durationForm = `a duration such as "250ms", "90s", "1h30m" or "7d"`
 
-
 // unit of durations.
 type unit struct {
 	name string

@@ -24,6 +24,10 @@ const (
 	lastPatience = time.Second
 )
 
+// shimEnvironment is all that a shim has of its own: it waits for four things and computes nothing.
+// A build with the race detector would else sleep a second before it exits.
+var shimEnvironment = []string{"GOMAXPROCS=4", "GORACE=atexit_sleep_ms=0"}
+
 // An attempt is one script under way.
 type attempt struct {
 	kind  *Kind
@@ -105,7 +109,7 @@ func (a *attempt) startShim(o order) error {
 	}
 	a.shim = &exec.Cmd{
 		Path: a.kind.program, Args: []string{shimName}, Dir: "/",
-		Env:   []string{"GOMAXPROCS=4"}, // it has four things to wait for and nothing to compute
+		Env:   shimEnvironment,
 		Stdin: p.stdin, Stdout: p.outputEnd, Stderr: p.outputEnd,
 		ExtraFiles:  []*os.File{controlFD - 3: p.controlEnd, statusFD - 3: p.statusEnd},
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // Ctrl-C is the server's affair

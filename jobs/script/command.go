@@ -19,6 +19,13 @@ func (a *attempt) order() (order, *jobs.Failure) {
 	if failure != nil {
 		return order{}, failure
 	}
+	for name, words := range map[string][]string{"interpreter": s.Interpreter, "args": s.Args} {
+		for i, w := range words {
+			if strings.IndexByte(w, 0) >= 0 {
+				return order{}, spawnFailure("%s[%d] %s", name, i, holdsNUL)
+			}
+		}
+	}
 	dir, failure := a.dir(s)
 	if failure != nil {
 		return order{}, failure
@@ -36,11 +43,6 @@ func (a *attempt) order() (order, *jobs.Failure) {
 		}
 	}
 	words = append(append(words, text.file), s.Args...)
-	for i, w := range words {
-		if strings.IndexByte(w, 0) >= 0 {
-			return order{}, spawnFailure("argument %d holds a NUL byte: no program can be given that", i)
-		}
-	}
 	program, failure := look.program(words[0])
 	if failure != nil {
 		return order{}, failure

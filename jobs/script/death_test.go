@@ -118,8 +118,10 @@ func TestNothingLivesOnWhenTheServerIsKilled(t *testing.T) {
 	}
 }
 
-// The shim of a server that died is woken by the kernel where the script had stopped it.
+// The shim of a server that died is woken by the kernel where the script had stopped it. That
+// this process, a subreaper, becomes its parent must not matter.
 func TestStoppedShimLearnsOfTheServersDeath(t *testing.T) {
+	newKindAny(t)
 	m := mark()
 	s := startServer(t, "setsid sleep "+m+" & kill -STOP $PPID; echo up; sleep "+m, 0)
 	if line := s.line(t); line != "up" {
@@ -132,7 +134,8 @@ func TestStoppedShimLearnsOfTheServersDeath(t *testing.T) {
 // A script that kills its server, and then its shim, is caught by one of the two.
 func TestScriptThatKillsItsServerDiesToo(t *testing.T) {
 	m := mark()
-	s := startServer(t, "echo up; server=$(cut -d' ' -f4 /proc/$PPID/stat); sleep "+m+" & kill -9 $server; sleep "+m, 0)
+	s := startServer(t, "echo up; server=$(cut -d' ' -f4 /proc/$PPID/stat)\n"+
+		"sleep "+m+" & kill -9 $server; sleep "+m, 0)
 	if line := s.line(t); line != "up" {
 		t.Fatal(line)
 	}
@@ -165,7 +168,8 @@ func TestScriptCannotReadItsServer(t *testing.T) {
 	const look = `shim=$PPID; server=$(cut -d' ' -f4 /proc/$shim/stat)
 for p in $server $shim; do
 	for f in environ mem maps fd/0 exe cwd; do
-		if [ -d /proc/$p ] && { cat /proc/$p/$f || readlink /proc/$p/$f; } >/dev/null 2>&1; then echo "$p $f"; fi
+		[ -d /proc/$p ]
+		if { cat /proc/$p/$f || readlink /proc/$p/$f; } >/dev/null 2>&1; then echo "$p $f"; fi
 	done
 	ls /proc/$p/fd 2>/dev/null || true
 done
@@ -175,6 +179,24 @@ echo end`
 	if line := s.line(t); line != "end" {
 		rest, _ := io.ReadAll(s.out)
 		t.Errorf("readable: %s\n%s", line, rest)
+	}
+}
+
+func TestFoldersThatMayNotBeReadAreRemoved(t *testing.T) {
+	for user, uid := range users() {
+		t.Run(user, func(t *testing.T) {
+			s := startServer(t, "mkdir -p a/b/c; touch a/b/c/x; ln -s / a/root\n"+
+				"chmod 000 a/b/c a/b; chmod 500 a; chmod 000 . \"$TMPDIR\"; echo done", uid)
+			if line := s.line(t); line != "done" {
+				t.Fatal(line)
+			}
+			if line := s.line(t); !strings.Contains(line, "Failure:<nil>") || strings.Contains(line, "folder") {
+				t.Error(line)
+			}
+			if left, err := os.ReadDir(s.temp); err != nil || len(left) != 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
 	}
 }
 
@@ -314,7 +336,9 @@ func TestOrderSurvivesTheWire(t *testing.T) {
 			t.Errorf("%+v came as %+v, %v", o, got, err)
 		}
 	}
-	for _, bad := range []string{"", "\x00\x00\x00\x02a", "\x00\x00\x00\x01a", "\x00\x00\x00\x09a\x00b\x00c\x00d\x009"} {
+	for _, bad := range []string{
+		"", "\x00\x00\x00\x02a", "\x00\x00\x00\x01a", "\x00\x00\x00\x09a\x00b\x00c\x00d\x009",
+	} {
 		if _, err := readOrder(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
@@ -323,7 +347,9 @@ func TestOrderSurvivesTheWire(t *testing.T) {
 
 func TestLinesOfTheShimAreHeard(t *testing.T) {
 	var got told
-	for _, line := range []string{"stopping 0", "exited 256", "left 3", "nonsense", "exited x", "failed"} {
+	for _, line := range []string{
+		"stopping 0", "exited 256", "left 3", "nonsense", "exited x", "failed",
+	} {
 		got.hear(line)
 	}
 	want := told{stopping: true, exited: true, status: 256, over: true, left: 3}

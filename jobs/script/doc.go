@@ -31,9 +31,14 @@
 // sudo away. Such lines are what scripts are made of.
 //
 // At every level what is started through another service (systemd-run, at, docker run -d) is not
-// the script's and lives on. A script runs as the server's user and is trusted like it: as root it
-// may do anything, the server's memory included. As another user it can read neither environment,
-// memory nor descriptors of the server, which New makes undumpable, but may send it signals.
+// the script's and lives on. A script runs as the server's user and is trusted like it. As root it
+// may do anything, to the server as well. As a plain user it can read neither environment, memory
+// nor descriptors of the server and the shim, which make themselves undumpable (so neither leaves
+// a core file), but it may signal them, and write what the user may write.
 //
-// Under systemd the unit must say KillMode=mixed: else systemd sends SIGTERM to scripts itself.
+// A script starts with umask 077, no core files, a higher rank with the out-of-memory killer than
+// the server, and no descriptor but its three.
+//
+// Under systemd the unit must say KillMode=mixed: else systemd itself sends SIGTERM to scripts when
+// the service is stopped, and they cannot use the time that the server gives them.
 package script

@@ -14,6 +14,8 @@ import (
 // defaultPath is a script's PATH where the server has none.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+const holdsNUL = "holds a NUL byte: no program can be given that"
+
 // An environment is what a program is started with.
 type environment map[string]string
 
@@ -72,7 +74,7 @@ func (a *attempt) environment() (environment, *jobs.Failure) {
 	}
 	for name, value := range env {
 		if strings.IndexByte(value, 0) >= 0 {
-			return nil, spawnFailure("env %s holds a NUL byte: no program can be given that", name)
+			return nil, spawnFailure("env.%s %s", name, holdsNUL)
 		}
 	}
 	return env, nil

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -204,12 +205,11 @@ func marked(mark string) []int {
 	return pids
 }
 
-var marks int
+var marks atomic.Int64
 
 // mark gives a number of seconds to sleep that no other process sleeps.
 func mark() string {
-	marks++
-	return fmt.Sprintf("%d.%06d", 100000+os.Getpid(), marks)
+	return fmt.Sprintf("%d.%06d", 100000+os.Getpid(), marks.Add(1))
 }
 
 // nothingLeft checks that no process sleeps for that long, and cleans up where one does.

@@ -130,7 +130,9 @@ func (t *tail) write(p []byte) {
 func (t *tail) text() string { return endOf(valid(string(t.b)), kept) }
 
 // last is the part that goes with an attempt.
-func (t *tail) last() string { return endOf(valid(endOf(string(t.b), jobs.MaxOutput)), jobs.MaxOutput) }
+func (t *tail) last() string {
+	return endOf(valid(endOf(string(t.b), jobs.MaxOutput)), jobs.MaxOutput)
+}
 
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 

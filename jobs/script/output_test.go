@@ -42,7 +42,8 @@ func TestOutputComesWhileTheScriptRuns(t *testing.T) {
 }
 
 func TestOutputIsPassedOnByteForByte(t *testing.T) {
-	call, log := source(`printf '\377\376 ok\n\000\033[1m<script>\342\200\250'; printf '\377\376 ok\n' >&2`)
+	call, log := source(`printf '\377\376 ok\n\000\033[1m<script>\342\200\250'
+printf '\377\376 ok\n' >&2`)
 	rep := begin(t, newKindAny(t), call).end(t)
 	const want = "\xff\xfe ok\n\x00\x1b[1m<script>\u2028\xff\xfe ok\n"
 	if log.String() != want {

@@ -24,37 +24,66 @@ func TestExitCodesAndSignalsAreReported(t *testing.T) {
 		code                  int
 	}{
 		{"fails", "exit 3", "exit 3", jobs.FailExit, jobs.ExitFailure{Code: 3}, 3},
-		{"passing", "echo later; exit 75", "exit 75: later", jobs.FailExit, jobs.ExitFailure{Code: 75}, 75},
+		{
+			"passing", "echo later; exit 75", "exit 75: later",
+			jobs.FailExit,
+			jobs.ExitFailure{Code: 75},
+			75,
+		},
 		{
 			"last line", "echo out; echo bad >&2; printf '  \\n\\r\\n'; exit 1", "exit 1: bad",
-			jobs.FailExit, jobs.ExitFailure{Code: 1}, 1,
+			jobs.FailExit,
+			jobs.ExitFailure{Code: 1},
+			1,
 		},
 		{
 			"coloured", `printf '\033[1;31mError:\033[0m \ta\a b\n'; exit 1`, "exit 1: Error:  a  b",
-			jobs.FailExit, jobs.ExitFailure{Code: 1}, 1,
+			jobs.FailExit,
+			jobs.ExitFailure{Code: 1},
+			1,
 		},
 		{
 			"invalid", `printf 'caf\351 \000x'; exit 1`, "exit 1: caf\uFFFD  x",
-			jobs.FailExit, jobs.ExitFailure{Code: 1}, 1,
+			jobs.FailExit,
+			jobs.ExitFailure{Code: 1},
+			1,
 		},
-		{"stops at an error", "false; echo not here", "exit 1", jobs.FailExit, jobs.ExitFailure{Code: 1}, 1},
-		{"pipe", "false | cat; echo not here", "exit 1", jobs.FailExit, jobs.ExitFailure{Code: 1}, 1},
+		{
+			"stops at an error", "false; echo not here", "exit 1",
+			jobs.FailExit,
+			jobs.ExitFailure{Code: 1},
+			1,
+		},
+		{
+			"pipe", "false | cat; echo not here", "exit 1",
+			jobs.FailExit,
+			jobs.ExitFailure{Code: 1},
+			1,
+		},
 		{
 			"killed", "echo x; kill -9 $$", "killed by SIGKILL: x",
-			jobs.FailSignal, jobs.ExitFailure{Code: -1, Signal: "SIGKILL"}, -1,
+			jobs.FailSignal,
+			jobs.ExitFailure{Code: -1, Signal: "SIGKILL"},
+			-1,
 		},
 		{
 			"crash", "kill -SEGV $$", "killed by SIGSEGV",
-			jobs.FailSignal, jobs.ExitFailure{Code: -1, Signal: "SIGSEGV"}, -1,
+			jobs.FailSignal,
+			jobs.ExitFailure{Code: -1, Signal: "SIGSEGV"},
+			-1,
 		},
 		{
 			"real time", "kill -40 $$", "killed by signal 40",
-			jobs.FailSignal, jobs.ExitFailure{Code: -1, Signal: "signal 40"}, -1,
+			jobs.FailSignal,
+			jobs.ExitFailure{Code: -1, Signal: "signal 40"},
+			-1,
 		},
 		{
 			"no such command", "nosuchcommand || exit $?",
 			"exit 127: nosuchcommand: command not found",
-			jobs.FailExit, jobs.ExitFailure{Code: 127}, 127,
+			jobs.FailExit,
+			jobs.ExitFailure{Code: 127},
+			127,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,7 +115,8 @@ func TestTraceGivesTypeMessageAndStack(t *testing.T) {
 	call, _ := source("echo Traceback; exit 1")
 	rep := begin(t, k, call).end(t)
 	wantFailure(t, rep, jobs.FailExit, "two lines")
-	if f := rep.Failure; f.Type != "ValueError" || len(f.Stack) != jobs.MaxStack || !utf8.ValidString(f.Stack) {
+	f := rep.Failure
+	if f.Type != "ValueError" || len(f.Stack) != jobs.MaxStack || !utf8.ValidString(f.Stack) {
 		t.Errorf("type %q, stack of %d bytes", f.Type, len(f.Stack))
 	}
 	call, _ = source("echo Traceback; seq 4000; exit 1")
@@ -98,6 +128,8 @@ func TestTraceGivesTypeMessageAndStack(t *testing.T) {
 	wantFailure(t, begin(t, k, call).end(t), jobs.FailExit, "exit 1: no")
 }
 
+const forever = "; while :; do sleep 0.01; done"
+
 func TestStopSendsTermAndThenKills(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kind) {
 		for _, c := range []struct {
@@ -106,14 +138,15 @@ func TestStopSendsTermAndThenKills(t *testing.T) {
 			marker       bool // the cleaning up is done
 			code         int
 		}{
-			{"cleans up", "trap 'echo done > $OUT; exit 0' TERM; echo up; while :; do sleep 0.01; done", false, true, 0},
-			{"cleans up, fails", "trap 'echo done > $OUT; exit 7' TERM; echo up; while :; do sleep 0.01; done", false, true, 7},
+			{"cleans up", "trap 'echo done > $OUT; exit 0' TERM; echo up" + forever, false, true, 0},
+			{"cleans up, fails", "trap 'echo done > $OUT; exit 7' TERM; echo up" + forever, false, true, 7},
 			{"dies", "echo up; sleep 600", false, false, -1},
 			{
-				"child cleans up", `(trap 'sleep 0.3; echo done > $OUT; exit 0' TERM; echo up; while :; do sleep 0.01; done) & wait`,
+				"child cleans up",
+				"(trap 'sleep 0.3; echo done > $OUT; exit 0' TERM; echo up" + forever + ") & wait",
 				false, true, -1,
 			},
-			{"ignores, no grace", "trap '' TERM; echo up; while :; do sleep 0.01; done", true, false, -1},
+			{"ignores, no grace", "trap '' TERM; echo up" + forever, true, false, -1},
 			{"stopped itself", "(sleep 0.1; echo up) & kill -STOP $$", false, false, -1},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -141,7 +174,7 @@ func TestStopSendsTermAndThenKills(t *testing.T) {
 func TestIgnoredTermIsKilledAfterGrace(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kind) {
 		m := mark()
-		call, log := source("trap '' TERM; sleep " + m + " & setsid sleep " + m + " & echo up; while :; do sleep 0.01; done")
+		call, log := source("trap '' TERM; sleep " + m + " & setsid sleep " + m + " & echo up" + forever)
 		call.Spec.Script.Grace = new(jobs.Duration(300 * time.Millisecond))
 		r := begin(t, k, call)
 		log.await(t, "up")
@@ -245,7 +278,7 @@ func TestAttemptsRunSideBySide(t *testing.T) {
 }
 
 func TestProcessSubstitutionMayFinish(t *testing.T) {
-	call, log := source("exec > >(while read -r l; do sleep 0.02; echo got $l; done) 2>&1; echo a; echo b")
+	call, log := source("exec > >(while read -r l; do echo got $l; done) 2>&1\necho a; echo b")
 	rep := begin(t, newKindAny(t), call).end(t)
 	wantSuccess(t, rep)
 	if log.String() != "got a\ngot b\n" || len(rep.Notes) != 0 {

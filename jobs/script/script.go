@@ -21,7 +21,7 @@ type Config struct {
 	Scripts string // folder of the scripts that jobs name by path; "": such scripts are refused
 	Temp    string // where attempts have their folders; "": os.TempDir()
 
-	// TraceOf finds the exception of a failed script in the end of its output; nil: none is looked for.
+	// TraceOf finds the exception of a failed script in the end of its output; nil: none is read.
 	TraceOf func(output string) (typ, message, stack string, ok bool)
 }
 
@@ -184,8 +184,8 @@ func (k *Kind) Level() string {
 	if k.cgroup.Path != "" {
 		return "cgroup: each script has a cgroup of its own; what it leaves is killed with it at once"
 	}
-	return fmt.Sprintf("subreaper: what a script leaves is found by descent and killed (no cgroup: %v)",
-		reason(k.noGroup))
+	return fmt.Sprintf("subreaper: what a script leaves is found by descent and killed "+
+		"(no cgroup: %v)", reason(k.noGroup))
 }
 
 // reason leaves the path out of an error about a file.

@@ -3,11 +3,9 @@ package script
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -25,13 +23,9 @@ const (
 	firstFree = 5
 )
 
-const (
-	// linger is how long others may go on after the script's first process has ended by itself:
-	// the tee of `exec > >(tee log)` needs a moment to write what it has.
-	linger = 250 * time.Millisecond
-	// oomMore makes the kernel take a script before the server when memory runs out.
-	oomMore = 500
-)
+// linger is how long others may go on after the script's first process has ended by itself: the
+// tee of `exec > >(tee log)` needs a moment to write what it has.
+const linger = 500 * time.Millisecond
 
 // IsShim reports whether this process was started as a shim: main then calls ShimMain, before
 // anything else, and exits with what it returns.
@@ -45,6 +39,8 @@ func ShimMain() int {
 	for _, fd := range []int{controlFD, statusFD} {
 		unix.CloseOnExec(fd)
 	}
+	// Should the script have stopped this process, the server's death wakes it.
+	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0)
 	// No signal ends or stops it, and the script gets the defaults.
 	signal.Notify(make(chan os.Signal, 1))
 	_ = os.WriteFile("/proc/self/comm", []byte(shimName), 0) // what ps and top show
@@ -73,26 +69,6 @@ func serverGone() bool {
 	fds := []unix.PollFd{{Fd: controlFD}}
 	_, err := unix.Poll(fds, 0)
 	return err == nil && fds[0].Revents&unix.POLLHUP != 0
-}
-
-// closeInherited closes what came with the start and is not the shim's: what the Go runtime opened
-// itself is close-on-exec, what came through exec cannot be.
-func closeInherited() {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		_ = unix.CloseRange(firstFree, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
-		return
-	}
-	for _, e := range entries {
-		fd, err := strconv.Atoi(e.Name())
-		if err != nil || fd < firstFree {
-			continue
-		}
-		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil &&
-			flags&unix.FD_CLOEXEC == 0 {
-			_ = unix.Close(fd)
-		}
-	}
 }
 
 type shim struct {
@@ -137,34 +113,6 @@ func (s *shim) start() error {
 	s.script = pid
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	return dropOutput()
-}
-
-// raiseOOM makes this process, and so the child that is forked next, a better victim of the
-// out-of-memory killer; the returned function takes that back.
-func raiseOOM() (lower func()) {
-	const file = "/proc/self/oom_score_adj"
-	raw, err := os.ReadFile(file)
-	var old int
-	if _, scanErr := fmt.Sscan(string(raw), &old); err != nil || scanErr != nil {
-		return func() {}
-	}
-	_ = os.WriteFile(file, []byte(strconv.Itoa(min(old+oomMore, 1000))), 0)
-	return func() { _ = os.WriteFile(file, []byte(strconv.Itoa(old)), 0) }
-}
-
-// dropOutput lets go of the script's stdin and output, so that only the script holds them.
-func dropOutput() error {
-	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil // without /dev they close when the shim ends
-	}
-	defer unix.Close(null)
-	for fd := range controlFD {
-		if err := unix.Dup3(null, fd, 0); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // listen passes commands on until the server closes the pipe or dies.
@@ -328,22 +276,4 @@ func (s *shim) finish(left int) {
 // say tells the server. A server that is gone does not hear it.
 func (s *shim) say(word string, n int) {
 	_, _ = unix.Write(statusFD, fmt.Appendf(nil, "%s %d\n", word, n))
-}
-
-// A descriptor reads without Go's poller, which a shim has no use for.
-type descriptor int
-
-func (d descriptor) Read(p []byte) (int, error) {
-	for {
-		n, err := unix.Read(int(d), p)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil:
-			return 0, err
-		case n == 0 && len(p) > 0:
-			return 0, io.EOF
-		}
-		return n, nil
-	}
 }

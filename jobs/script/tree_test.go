@@ -37,6 +37,7 @@ func TestNothingLivesOnWhenAScriptSucceeds(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kind) {
 		for name, leave := range leavers {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				m := mark()
 				call, log := source(leaver(leave, m, "echo hi"))
 				rep := begin(t, k, call).end(t)
@@ -86,7 +87,7 @@ func TestKilledShimFailsItsAttemptAndLeavesNothing(t *testing.T) {
 				wantFailure(t, rep, jobs.FailSignal, "the process that watches over the script was "+
 					"killed, by the script itself (kill $PPID?) or from outside; all that it had "+
 					"started was killed")
-				if rep.Failure == nil || rep.Failure.Exit == nil || rep.Failure.Exit.Signal != "SIGKILL" {
+				if f := rep.Failure; f == nil || f.Exit == nil || f.Exit.Signal != "SIGKILL" {
 					t.Errorf("failure %+v", rep.Failure)
 				}
 			})
@@ -117,7 +118,8 @@ func TestKilledShimDoesNotDisturbOtherAttempts(t *testing.T) {
 
 // Signals that a script sends to its parent, in error or on purpose, do not end the shim.
 func TestShimOutlivesSignals(t *testing.T) {
-	call, log := source(`for s in TERM INT HUP QUIT USR1 ALRM TSTP PIPE ABRT; do kill -$s $PPID; done; echo fine`)
+	call, log := source(`for s in TERM INT HUP QUIT USR1 ALRM TSTP PIPE ABRT
+do kill -$s $PPID; done; echo fine`)
 	rep := begin(t, newKindAny(t), call).end(t)
 	wantSuccess(t, rep)
 	if log.String() != "fine\n" {
@@ -143,7 +145,8 @@ func TestStoppedShimIsWokenToStop(t *testing.T) {
 // A shim that is stopped again and again is killed, and the server goes on in its place.
 func TestShimThatCannotWorkIsReplaced(t *testing.T) {
 	m := mark()
-	call, log := source("setsid sleep " + m + " & echo up; (while :; do kill -STOP $PPID; done) & sleep " + m)
+	call, log := source("setsid sleep " + m + " & echo up\n" +
+		"(while :; do kill -STOP $PPID; done) & sleep " + m)
 	r := begin(t, newKindAny(t), call)
 	log.await(t, "up")
 	r.stop(jobs.ErrTimeout)
@@ -161,7 +164,8 @@ func TestForkBombEnds(t *testing.T) {
 		t.Skip("this needs a cgroup")
 	}
 	m := mark()
-	call, log := source("f() { sleep " + m + " & sleep 0.05; f & f & }; ulimit -u 2000; f; sleep 0.3; echo up; sleep 600")
+	call, log := source("f() { sleep " + m + " & sleep 0.05; f & f & }\n" +
+		"ulimit -u 2000; f; sleep 0.3; echo up; sleep 600")
 	r := begin(t, k, call)
 	log.await(t, "up")
 	r.stop(jobs.ErrTimeout)
@@ -171,7 +175,9 @@ func TestForkBombEnds(t *testing.T) {
 }
 
 func TestProcessesAreFoundByDescent(t *testing.T) {
-	all := []process{{pid: 2, parent: 1}, {pid: 3, parent: 2}, {pid: 5, parent: 4}, {pid: 6, parent: 3}}
+	all := []process{
+		{pid: 2, parent: 1}, {pid: 3, parent: 2}, {pid: 5, parent: 4}, {pid: 6, parent: 3},
+	}
 	var pids []int
 	for _, p := range below(all, 2) {
 		pids = append(pids, p.pid)

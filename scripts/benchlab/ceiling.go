@@ -74,9 +74,9 @@ func ceilingCommit(ctx context.Context, a childArgs) (values, error) {
 	for _, table := range []string{
 		`CREATE TABLE runs (id INTEGER PRIMARY KEY, state INTEGER NOT NULL, due_at INTEGER NOT NULL,
 			payload TEXT NOT NULL) STRICT`,
-		`CREATE TABLE attempts (run INTEGER NOT NULL, number INTEGER NOT NULL, started_at INTEGER NOT NULL,
-			finished_at INTEGER NOT NULL, outcome INTEGER NOT NULL, PRIMARY KEY (run, number))
-			WITHOUT ROWID, STRICT`,
+		`CREATE TABLE attempts (run INTEGER NOT NULL, number INTEGER NOT NULL,
+			started_at INTEGER NOT NULL, finished_at INTEGER NOT NULL, outcome INTEGER NOT NULL,
+			PRIMARY KEY (run, number)) WITHOUT ROWID, STRICT`,
 	} {
 		if _, err := db.ExecContext(ctx, table); err != nil {
 			return nil, fmt.Errorf("make the bare tables: %w", err)

@@ -28,8 +28,12 @@ type childArgs struct {
 	Every   time.Duration
 }
 
+// task is work that a child does.
+type task func(context.Context, childArgs) (values, error)
+
 // childTasks run in a process of their own, so that their CPU and memory are theirs alone.
-var childTasks = map[string]func(context.Context, childArgs) (values, error){
+var childTasks = map[string]task{
+	"child-noop":           noopDrain,
 	"child-river-insert":   riverInsert,
 	"child-river-bulk":     riverBulk,
 	"child-river-drain":    riverDrain,
@@ -60,12 +64,12 @@ func (a *childArgs) line() []string {
 }
 
 // runChild is the child's side: it does the task and answers with its values as JSON.
-func runChild(ctx context.Context, task func(context.Context, childArgs) (values, error), args []string) int {
+func runChild(ctx context.Context, do task, args []string) int {
 	var a childArgs
 	if err := a.flags("child").Parse(args); err != nil {
 		return 2
 	}
-	got, err := task(ctx, a)
+	got, err := do(ctx, a)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -65,7 +65,7 @@ func readClaims(out []byte) (map[int]float64, error) {
 		found[queued] = best / 1000
 	}
 	if found[claimSmall] == 0 || found[claimLarge] == 0 {
-		return nil, fmt.Errorf("store/sqlite has no BenchmarkClaim with sub-benchmarks queued=%d and queued=%d: %s",
+		return nil, fmt.Errorf("store/sqlite has no BenchmarkClaim with queued=%d and queued=%d: %s",
 			claimSmall, claimLarge, tail(out))
 	}
 	return found, lines.Err()

@@ -4,7 +4,7 @@ import "testing"
 
 func TestClaimsAreReadWithTheirMedianWhereThereIsOne(t *testing.T) {
 	out := []byte("goos: linux\n" +
-		"BenchmarkClaim/queued=1000-2         \t     300\t     41000 ns/op\t     38000 p50-ns/op\t 12 B/op\n" +
+		"BenchmarkClaim/queued=1000-2   \t  300\t  41000 ns/op\t  38000 p50-ns/op\t 12 B/op\n" +
 		"BenchmarkClaim/queued=1000000        \t     300\t     52000 ns/op\n" +
 		"PASS\n")
 	got, err := readClaims(out)
@@ -17,7 +17,8 @@ func TestClaimsAreReadWithTheirMedianWhereThereIsOne(t *testing.T) {
 }
 
 func TestABenchmarkWithoutBothBacklogsIsAnError(t *testing.T) {
-	if got, err := readClaims([]byte("BenchmarkClaim/queued=1000-2 300 41000 ns/op\nPASS\n")); err == nil {
+	got, err := readClaims([]byte("BenchmarkClaim/queued=1000-2 300 41000 ns/op\nPASS\n"))
+	if err == nil {
 		t.Errorf("got %v, want an error", got)
 	}
 }

@@ -19,11 +19,12 @@ type machine struct {
 	Kernel    string  `json:"kernel"`
 	Go        string  `json:"go"`
 	SyncUS    float64 `json:"fdatasync_us"` // median, of a 4 KiB append where the databases are
+	Load      float64 `json:"load"`         // what else ran: the load average of the minute before
 }
 
 func (m machine) String() string {
-	return fmt.Sprintf("%s, %d cores, %.0f GiB, Linux %s, %s, fdatasync %.0f µs",
-		m.CPU, m.Cores, m.MemoryGiB, m.Kernel, m.Go, m.SyncUS)
+	return fmt.Sprintf("%s, %d cores, %.0f GiB, Linux %s, %s, fdatasync %.0f µs, load before %.1f",
+		m.CPU, m.Cores, m.MemoryGiB, m.Kernel, m.Go, m.SyncUS, m.Load)
 }
 
 // readMachine looks at the machine; what it cannot find out stays empty.
@@ -41,6 +42,7 @@ func readMachine(dir string) machine {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) == nil {
 		m.MemoryGiB = float64(info.Totalram) * float64(info.Unit) / (1 << 30)
+		m.Load = float64(info.Loads[0]) / (1 << 16) // SI_LOAD_SHIFT
 	}
 	m.SyncUS = syncCost(filepath.Join(dir, "sync"))
 	return m
@@ -76,7 +78,8 @@ func commit() string {
 		return "unknown"
 	}
 	name := strings.TrimSpace(string(head))
-	if changed, err := exec.Command("git", "status", "--porcelain").Output(); err != nil || len(changed) > 0 {
+	changed, err := exec.Command("git", "status", "--porcelain").Output()
+	if err != nil || len(changed) > 0 {
 		name += "+"
 	}
 	return name

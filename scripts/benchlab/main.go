@@ -72,15 +72,15 @@ func readOptions(args []string) (options, error) {
 	var opts options
 	var only string
 	flags := flag.NewFlagSet("scripts/bench", flag.ContinueOnError)
-	flags.BoolVar(&opts.short, "short", false, "a smoke test in under a minute: small numbers, one repetition")
+	flags.BoolVar(&opts.short, "short", false, "a smoke test in under a minute")
 	flags.StringVar(&opts.peer, "peer", "", "also measure this peer on the same work: river")
-	flags.StringVar(&opts.json, "json", "", "write the figures as JSON to this `file`, - for standard output")
+	flags.StringVar(&opts.json, "json", "", "write JSON to this `file`, - for standard output")
 	flags.StringVar(&only, "only", "", "measure only these `names`, separated by commas; see --list")
 	flags.BoolVar(&opts.list, "list", false, "list what can be measured and exit")
-	flags.IntVar(&opts.reps, "reps", 0, "repetitions, interleaved with the peer's (default 3, with --short 1)")
+	flags.IntVar(&opts.reps, "reps", 0, "repetitions, in turn with the peer (default 3, short 1)")
 	flags.StringVar(&opts.dir, "dir", "tmp", "the `folder` for databases: on a disk, not in memory")
 	flags.StringVar(&opts.binary, "binary", "", "measure this `file` instead of building it")
-	flags.DurationVar(&opts.timeout, "timeout", 0, "give up after this long (default 90m, with --short 5m)")
+	flags.DurationVar(&opts.timeout, "timeout", 0, "give up after this long (default 90m, short 5m)")
 	flags.IntVar(&opts.workers, "river-workers", riverWorkers, "River's MaxWorkers for drains")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -109,6 +109,12 @@ func readOptions(args []string) (options, error) {
 			opts.timeout = 5 * time.Minute
 		}
 	}
+	if opts.binary != "" {
+		var err error
+		if opts.binary, err = filepath.Abs(opts.binary); err != nil {
+			return opts, err
+		}
+	}
 	return opts, opts.choose(only)
 }
 
@@ -133,7 +139,8 @@ func (opts *options) choose(only string) error {
 	return nil
 }
 
-// measure runs the probes that were asked for, prints the table, writes the JSON.
+// measure runs the probes that were asked for, prints the table, writes the JSON. A probe whose
+// results are wrong has no figures; the others are measured all the same.
 func measure(ctx context.Context, opts options) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, opts.timeout,
 		fmt.Errorf("not done after %s (--timeout)", opts.timeout))
@@ -149,17 +156,29 @@ func measure(ctx context.Context, opts options) (err error) {
 		if opts.only != nil && !opts.only[p.name] {
 			continue
 		}
-		if err := report.take(ctx, lab, p); err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = fmt.Errorf("%w (%w)", cause, err)
-			}
-			return fmt.Errorf("%s: %w", p.name, err)
+		err := report.take(ctx, lab, p)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("%s: %w", p.name, err)
+		report.Errors = append(report.Errors, err.Error())
+		progress("%v", err)
+		if ctx.Err() != nil {
+			report.Errors = append(report.Errors, context.Cause(ctx).Error())
+			break
 		}
 	}
-	if err := report.print(os.Stdout); err != nil {
+	table := os.Stdout
+	if opts.json == "-" {
+		table = os.Stderr
+	}
+	if err := errors.Join(report.print(table), report.write(opts.json)); err != nil {
 		return err
 	}
-	return report.write(opts.json)
+	if len(report.Errors) > 0 {
+		return fmt.Errorf("wrong results:\n%s", strings.Join(report.Errors, "\n"))
+	}
+	return nil
 }
 
 // lab is what all probes share.

@@ -19,7 +19,7 @@ const (
 
 // million measures the main figures with n runs queued, works them all, and measures again with n
 // runs finished.
-func (l *lab) million(n int, length time.Duration) func(context.Context) (values, error) {
+func (l *lab) million(n int, length time.Duration) measurement {
 	return func(ctx context.Context) (values, error) {
 		all := values{}
 		mib, err := l.with(ctx, func(s *server) error {
@@ -50,7 +50,9 @@ func (l *lab) million(n int, length time.Duration) func(context.Context) (values
 }
 
 // beside measures enqueueing, batches and latency of other jobs.
-func (s *server) beside(ctx context.Context, l *lab, phase string, length time.Duration, all values) error {
+func (s *server) beside(
+	ctx context.Context, l *lab, phase string, length time.Duration, all values,
+) error {
 	one, _, err := s.enqueueFor(ctx, sideJob, 1, length)
 	if err != nil {
 		return err
@@ -104,7 +106,7 @@ func (s *server) drainMillion(ctx context.Context, l *lab, n int, all values) er
 	if err := round.wait(ctx, n); err != nil {
 		return err
 	}
-	if err := s.settle(ctx, benchJob); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return err
 	}
 	all["drain_all_per_s"] = float64(n) / time.Since(started).Seconds()

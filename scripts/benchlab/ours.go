@@ -13,7 +13,7 @@ import (
 const benchJob = "bench"
 
 // enqueue measures one-by-one enqueueing from so many clients, each on its connection.
-func (l *lab) enqueue(clients int, length time.Duration) func(context.Context) (values, error) {
+func (l *lab) enqueue(clients int, length time.Duration) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
 			if err := s.prepare(ctx, l, benchJob); err != nil {
@@ -44,15 +44,24 @@ func (s *server) enqueueFor(
 	}
 	defer closeAll()
 	body, path := runBody(0, 0), runsPath(job)
-	took, elapsed, err := hammer(clients, length, func(c int) error { return wires[c].post(path, body) })
+	before, err := cpuOf(s.pid())
 	if err != nil {
 		return nil, 0, err
 	}
-	return pace(took, elapsed), len(took), nil
+	took, elapsed, err := hammer(clients, length, func(c int) error {
+		return wires[c].post(path, body)
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	after, err := cpuOf(s.pid())
+	got := pace(took, elapsed)
+	got["cpu_us"] = float64((after - before).Microseconds()) / float64(len(took))
+	return got, len(took), err
 }
 
 // batches measures batches of 1,000 from one client.
-func (l *lab) batches(length time.Duration) func(context.Context) (values, error) {
+func (l *lab) batches(length time.Duration) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
 			if err := s.prepare(ctx, l, benchJob); err != nil {
@@ -77,8 +86,8 @@ func (l *lab) batches(length time.Duration) func(context.Context) (values, error
 }
 
 // drain measures how fast n queued webhook runs end: from resuming the job until the API
-// shows none under way. per_s_received is the receiver's count, which needs no last commit.
-func (l *lab) drain(n int) func(context.Context) (values, error) {
+// shows none running. per_s_received is the receiver's count, which needs no last commit.
+func (l *lab) drain(n int) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		mib, err := l.with(ctx, func(s *server) error {
 			if err := s.prepare(ctx, l, benchJob); err != nil {
@@ -121,7 +130,7 @@ func (s *server) drainAll(ctx context.Context, l *lab, n int) (values, error) {
 	if err := round.wait(ctx, n); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, benchJob); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
 	elapsed := time.Since(started)
@@ -137,8 +146,9 @@ func (s *server) drainAll(ctx context.Context, l *lab, n int) (values, error) {
 	return got, round.check()
 }
 
-// latency measures the time from sending a run to its webhook's arrival, at n runs, one per interval.
-func (l *lab) latency(n int, every time.Duration) func(context.Context) (values, error) {
+// latency measures the time from sending a run to its webhook's arrival, for n runs, one per
+// interval.
+func (l *lab) latency(n int, every time.Duration) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
 			if err := s.register(ctx, benchJob, l.receiver.url()); err != nil {
@@ -169,7 +179,7 @@ func (s *server) latencyOf(
 	if err := round.wait(ctx, n); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, job); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
 	return waitsOf(round), errors.Join(round.check(), s.expect(ctx, job, "succeeded", n))
@@ -182,7 +192,7 @@ func waitsOf(r *round) values {
 
 // loop measures the whole loop: n runs go in over HTTP from 128 clients as fast as they are
 // taken, while the server works them; from the first request until all have ended.
-func (l *lab) loop(n int) func(context.Context) (values, error) {
+func (l *lab) loop(n int) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
 			if err := s.register(ctx, benchJob, l.receiver.url()); err != nil {
@@ -208,8 +218,10 @@ func (s *server) loopAll(ctx context.Context, l *lab, n int) (values, error) {
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
-	err = share(loopClients, n, func(c, i int) error { return wires[c].post(runsPath(benchJob), runBody(i, 0)) })
+	own, started := ownCPU(), time.Now()
+	err = share(loopClients, n, func(c, i int) error {
+		return wires[c].post(runsPath(benchJob), runBody(i, 0))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -217,10 +229,11 @@ func (s *server) loopAll(ctx context.Context, l *lab, n int) (values, error) {
 	if err := round.wait(ctx, n); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, benchJob); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
 	elapsed := time.Since(started)
+	own = ownCPU() - own
 	after, err := cpuOf(s.pid())
 	if err != nil {
 		return nil, err
@@ -229,6 +242,7 @@ func (s *server) loopAll(ctx context.Context, l *lab, n int) (values, error) {
 		"per_s":          float64(n) / elapsed.Seconds(),
 		"accepted_per_s": float64(n) / accepted.Seconds(),
 		"server_us":      float64((after - cpu).Microseconds()) / float64(n),
+		"sum_us":         float64((own + after - cpu).Microseconds()) / float64(n),
 	}
 	return got, round.check()
 }

@@ -11,7 +11,7 @@ import (
 
 // riverTask is a probe that runs a task of River in a process of its own on a new file. Where
 // arrivals is set that many webhooks must arrive, each once.
-func (l *lab) riverTask(task string, a childArgs, arrivals int) func(context.Context) (values, error) {
+func (l *lab) riverTask(task string, a childArgs, arrivals int) measurement {
 	return func(ctx context.Context) (values, error) {
 		dir, done, err := l.folder()
 		if err != nil {
@@ -39,7 +39,7 @@ func (l *lab) riverTask(task string, a childArgs, arrivals int) func(context.Con
 }
 
 // riverBesideMillion is riverMillion; how many of its webhooks arrive is not known beforehand.
-func (l *lab) riverBesideMillion(n int, length time.Duration) func(context.Context) (values, error) {
+func (l *lab) riverBesideMillion(n int, length time.Duration) measurement {
 	return func(ctx context.Context) (values, error) {
 		dir, done, err := l.folder()
 		if err != nil {
@@ -55,7 +55,7 @@ func (l *lab) riverBesideMillion(n int, length time.Duration) func(context.Conte
 }
 
 // ceiling measures the bare parts of the loop; see ceiling.go for what the figure means.
-func (l *lab) ceiling(length time.Duration) func(context.Context) (values, error) {
+func (l *lab) ceiling(length time.Duration) measurement {
 	return func(ctx context.Context) (values, error) {
 		echo, echoServer, err := l.echoPart(ctx, length)
 		if err != nil {
@@ -84,6 +84,7 @@ func (l *lab) ceiling(length time.Duration) func(context.Context) (values, error
 		sum := echo + commit["cpu_us"] + client["cpu_us"] + received
 		return values{
 			"per_s":     float64(runtime.NumCPU()) * 1e6 / sum,
+			"sum_us":    sum,
 			"echo_us":   echo,
 			"commit_us": commit["cpu_us"],
 			"client_us": client["cpu_us"] + received,
@@ -110,7 +111,9 @@ func (l *lab) echoPart(ctx context.Context, length time.Duration) (both, alone f
 	}
 	own := ownCPU()
 	body, path := runBody(0, 0), runsPath(benchJob)
-	took, _, err := hammer(loopClients, length, func(c int) error { return wires[c].post(path, body) })
+	took, _, err := hammer(loopClients, length, func(c int) error {
+		return wires[c].post(path, body)
+	})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -6,12 +6,15 @@ import (
 	"time"
 )
 
+// measurement does a piece of work once and gives what it measured.
+type measurement func(context.Context) (values, error)
+
 // probe is one kind of work, measured on nightshift and, interleaved with it, on a peer.
 type probe struct {
 	name  string // for --only
 	about string
 	reps  int
-	setup func(*lab) (ours, peer func(context.Context) (values, error))
+	setup func(*lab) (ours, peer measurement)
 	vs    string // who the peer is
 	rows  []row
 }
@@ -79,7 +82,7 @@ func probes(opts options) []probe {
 	at := scaleOf(opts)
 	all := []probe{
 		enqueueProbe(at, 1, target{}), enqueueProbe(at, 32, atLeast(3)), batchProbe(at),
-		drainProbe(at), backlogProbe(at), latencyProbe(at), loopProbe(at),
+		drainProbe(at), backlogProbe(at), noopProbe(at), latencyProbe(at), loopProbe(at),
 	}
 	if !opts.short {
 		all = append(all, claimProbe(), millionProbe(at))
@@ -101,7 +104,7 @@ func enqueueProbe(at scale, clients int, reach target) probe {
 		name:  fmt.Sprintf("enqueue%d", clients),
 		about: label + "; River: insert in process by as many callers",
 		vs:    "river",
-		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) {
+		setup: func(l *lab) (ours, peer measurement) {
 			return l.enqueue(clients, at.length),
 				l.riverTask("child-river-insert", childArgs{Callers: clients, For: at.length}, 0)
 		},
@@ -109,6 +112,7 @@ func enqueueProbe(at scale, clients int, reach target) probe {
 			{key: "per_s", peer: "per_s", label: label, unit: "runs/s", target: reach},
 			{key: "p50_ms", peer: "p50_ms", label: "  p50", unit: "ms"},
 			{key: "p99_ms", peer: "p99_ms", label: "  p99", unit: "ms"},
+			{key: "cpu_us", peer: "cpu_us", label: "  server CPU per run", unit: "µs"},
 		},
 	}
 }
@@ -118,7 +122,7 @@ func batchProbe(at scale) probe {
 		name:  "batch",
 		about: "batches of 1,000 over HTTP; River: bulk insert of 1,000 in process",
 		vs:    "river",
-		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) {
+		setup: func(l *lab) (ours, peer measurement) {
 			return l.batches(at.length),
 				l.riverTask("child-river-bulk", childArgs{N: batchSize, For: at.length}, 0)
 		},
@@ -135,7 +139,7 @@ func drainProbe(at scale) probe {
 		name:  "drain",
 		about: "drain of " + n + " queued webhook runs, and the CPU that each takes",
 		vs:    "river",
-		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) {
+		setup: func(l *lab) (ours, peer measurement) {
 			return l.drain(at.small),
 				l.riverTask("child-river-drain", childArgs{N: at.small}, at.small)
 		},
@@ -159,7 +163,7 @@ func backlogProbe(at scale) probe {
 		name:  "backlog",
 		about: "drain of " + n + " queued webhook runs, peak memory, size of the file",
 		vs:    "river",
-		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) {
+		setup: func(l *lab) (ours, peer measurement) {
 			return l.drain(at.large),
 				l.riverTask("child-river-drain", childArgs{N: at.large}, at.large)
 		},
@@ -180,13 +184,32 @@ func backlogProbe(at scale) probe {
 	}
 }
 
+func noopProbe(at scale) probe {
+	n := grouped(float64(at.noop))
+	return probe{
+		name:  "noop",
+		about: "drain of " + n + " runs that do nothing, in process",
+		vs:    "river",
+		setup: func(l *lab) (ours, peer measurement) {
+			return l.noop(at.noop), l.riverTask("child-river-drain", childArgs{N: at.noop}, 0)
+		},
+		rows: []row{
+			{
+				key: "per_s", peer: "per_s", label: "drain of " + n + " no-op runs in process",
+				unit: "runs/s", target: atLeast(8),
+			},
+			{key: "cpu_us", peer: "cpu_us", label: "  CPU per run", unit: "µs"},
+		},
+	}
+}
+
 func latencyProbe(at scale) probe {
 	const every = 50 * time.Millisecond
 	return probe{
 		name:  "latency",
 		about: "enqueue to start at one run per 50 ms: sent by the client to arrived at the webhook",
 		vs:    "river",
-		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) {
+		setup: func(l *lab) (ours, peer measurement) {
 			return l.latency(at.samples, every),
 				l.riverTask("child-river-latency", childArgs{N: at.samples, Every: every}, at.samples)
 		},
@@ -205,7 +228,7 @@ func loopProbe(at scale) probe {
 		name:  "loop",
 		about: "the whole loop with 128 clients against the machine's ceiling",
 		vs:    "ceiling",
-		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) {
+		setup: func(l *lab) (ours, peer measurement) {
 			return l.loop(at.loop), l.ceiling(at.length)
 		},
 		rows: []row{
@@ -215,6 +238,7 @@ func loopProbe(at scale) probe {
 			},
 			{key: "accepted_per_s", label: "  accepted meanwhile", unit: "runs/s"},
 			{key: "server_us", peer: "server_us", label: "  server CPU per run", unit: "µs"},
+			{key: "sum_us", peer: "sum_us", label: "  CPU per run, all ends", unit: "µs"},
 			{peer: "echo_us", label: "  of the ceiling: echo, both ends", unit: "µs"},
 			{peer: "commit_us", label: "  of the ceiling: group commit", unit: "µs"},
 			{peer: "client_us", label: "  of the ceiling: client, both ends", unit: "µs"},
@@ -228,10 +252,10 @@ func claimProbe() probe {
 		about: "claim of a batch of 64 with 1,000,000 queued against 1,000 queued (go test -bench)",
 		reps:  1,
 		vs:    "claim",
-		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) { return l.claim, nil },
+		setup: func(l *lab) (ours, peer measurement) { return l.claim, nil },
 		rows: []row{{
-			key: "large_us", peer: "small_us", label: "claim of 64, 1,000,000 queued (beside: 1,000)", unit: "µs",
-			target: atMost(1.3),
+			key: "large_us", peer: "small_us", label: "claim of 64, 1,000,000 queued (beside: 1,000)",
+			unit: "µs", target: atMost(1.3),
 		}},
 	}
 }
@@ -265,7 +289,7 @@ func millionProbe(at scale) probe {
 		about: "the same with 1,000,000 runs queued and with 1,000,000 finished",
 		reps:  1,
 		vs:    "river",
-		setup: func(l *lab) (ours, peer func(context.Context) (values, error)) {
+		setup: func(l *lab) (ours, peer measurement) {
 			return l.million(at.million, at.length), l.riverBesideMillion(at.million, at.length)
 		},
 		rows: rows,

@@ -27,8 +27,8 @@ type receiver struct {
 	round    atomic.Pointer[round]
 	serving  sync.WaitGroup
 
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{} // nil: closed
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // nil: closed
 }
 
 func listenReceiver(ctx context.Context) (*receiver, error) {
@@ -131,10 +131,10 @@ func (r *receiver) begin(n int) *round {
 type round struct {
 	runs    []arrival
 	started time.Time
-	arrived atomic.Int64 // distinct runs
-	doubled atomic.Int64 // further deliveries of a run
-	foreign atomic.Int64 // bodies that are no payload of this round
-	last    atomic.Int64 // when the newest run arrived, after started
+	arrived atomic.Int64  // distinct runs
+	doubled atomic.Int64  // further deliveries of a run
+	foreign atomic.Int64  // bodies that are no payload of this round
+	last    atomic.Int64  // when the newest run arrived, after started
 	full    chan struct{} // closed when all have arrived
 }
 
@@ -190,9 +190,10 @@ func (r *round) wait(ctx context.Context, n int) error {
 
 // check fails unless each expected run arrived exactly once and nothing else did.
 func (r *round) check() error {
-	if a, d, f := r.arrived.Load(), r.doubled.Load(), r.foreign.Load(); a != int64(len(r.runs)) || d+f > 0 {
+	arrived, doubled, foreign := r.arrived.Load(), r.doubled.Load(), r.foreign.Load()
+	if arrived != int64(len(r.runs)) || doubled+foreign > 0 {
 		return fmt.Errorf("webhook deliveries are wrong: %d of %d runs arrived, %d came twice, "+
-			"%d unknown bodies", a, len(r.runs), d, f)
+			"%d unknown bodies", arrived, len(r.runs), doubled, foreign)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ type report struct {
 	Short   bool      `json:"short"` // numbers too small to judge by
 	Peer    string    `json:"peer,omitempty"`
 	Figures []figure  `json:"figures"`
+	Errors  []string  `json:"errors,omitempty"` // of probes without figures
 }
 
 // figure is one line of the table: medians over the repetitions, which are kept beside them.
@@ -58,7 +60,7 @@ func newReport(opts options, l *lab) *report {
 	r := &report{Date: time.Now().UTC().Truncate(time.Second), Commit: commit(), Short: opts.short}
 	r.Machine = readMachine(l.dir)
 	if opts.peer == "river" {
-		r.Peer = fmt.Sprintf("river %s: %s, MaxWorkers %d", riverVersion, riverSettings, opts.workers)
+		r.Peer = fmt.Sprintf("river %s: %s, MaxWorkers %d", riverVersion(), riverSettings, opts.workers)
 	}
 	return r
 }
@@ -161,16 +163,18 @@ func (r *report) write(path string) error {
 	if path == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if err := out.Encode(r); err != nil {
 		return err
 	}
-	text = append(text, '\n')
 	if path == "-" {
-		_, err = os.Stdout.Write(text)
+		_, err := text.WriteTo(os.Stdout)
 		return err
 	}
-	return os.WriteFile(path, text, 0o644)
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
 // print writes the table.
@@ -267,7 +271,7 @@ func median(all []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// quantile gives the q-th of the durations by nearest rank, in milliseconds; 0 where there are none.
+// quantile gives the q-th of the durations by nearest rank, in milliseconds; 0 for none.
 func quantile(all []time.Duration, q float64) float64 {
 	if len(all) == 0 {
 		return 0

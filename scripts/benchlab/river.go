@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -22,12 +24,11 @@ import (
 
 // River's settings: the fastest that were found for this work, with the durability of ours.
 const (
-	riverWorkers  = 200
+	riverWorkers  = 500
 	riverCooldown = river.FetchCooldownMin // the least it takes
 	riverPoll     = 20 * time.Millisecond
-	riverVersion  = "v0.51.2"
-	riverSettings = "riversqlite over modernc, WAL, synchronous=FULL, one connection, FetchCooldown 1ms, " +
-		"FetchPollInterval 20ms, InsertManyFast, batch completer"
+	riverSettings = "riversqlite over modernc, WAL, synchronous=FULL, one connection, " +
+		"FetchCooldown 1ms, FetchPollInterval 20ms, InsertManyFast, batch completer"
 )
 
 // riverArgs is a payload as River takes it: the same 300 bytes of JSON.
@@ -39,7 +40,7 @@ type riverArgs struct {
 
 func (riverArgs) Kind() string { return "bench" }
 
-var riverPad = string(payload(0, 0)[len(`{"n":"00000000","at":"0000000000000000000","pad":"`) : payloadSize-2])
+var riverPad = strings.Split(string(payload(0, 0)), `"`)[11]
 
 func riverJob(n int, sentAt int64) riverArgs {
 	return riverArgs{N: fmt.Sprintf("%08d", n), At: fmt.Sprintf("%019d", sentAt), Pad: riverPad}
@@ -185,4 +186,17 @@ func riverLoad(ctx context.Context, client *river.Client[*sql.Tx], first, n int)
 func riverCount(ctx context.Context, db *sql.DB, state string) (n int, err error) {
 	err = db.QueryRowContext(ctx, "SELECT count(*) FROM river_job WHERE state = ?", state).Scan(&n)
 	return n, err
+}
+
+// riverVersion is the version that this program was built with.
+func riverVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	if info != nil {
+		for _, dep := range info.Deps {
+			if dep.Path == "github.com/riverqueue/river" {
+				return dep.Version
+			}
+		}
+	}
+	return "of unknown version"
 }

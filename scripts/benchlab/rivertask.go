@@ -34,6 +34,7 @@ func riverInsert(ctx context.Context, a childArgs) (values, error) {
 func riverInsertFor(
 	ctx context.Context, client *river.Client[*sql.Tx], callers int, length time.Duration,
 ) (values, int, error) {
+	cpu := ownCPU()
 	took, elapsed, err := hammer(callers, length, func(int) error {
 		_, err := client.Insert(ctx, riverJob(0, 0), nil)
 		return err
@@ -41,14 +42,16 @@ func riverInsertFor(
 	if err != nil {
 		return nil, 0, fmt.Errorf("insert a job: %w", err)
 	}
-	return pace(took, elapsed), len(took), nil
+	got := pace(took, elapsed)
+	got["cpu_us"] = float64((ownCPU() - cpu).Microseconds()) / float64(len(took))
+	return got, len(took), nil
 }
 
 // riverExpect fails unless so many jobs are in a state.
 func riverExpect(ctx context.Context, db *sql.DB, state string, want int) error {
 	got, err := riverCount(ctx, db, state)
 	if err == nil && got != want {
-		err = fmt.Errorf("River has %d jobs %s: want %d", got, state, want)
+		err = fmt.Errorf("of River's jobs %d are %s: want %d", got, state, want)
 	}
 	return err
 }
@@ -211,13 +214,15 @@ func riverMillion(ctx context.Context, a childArgs) (values, error) {
 
 // hammer calls f from so many goroutines until length has passed; f is told which. It gives how
 // long each call took and the time until the last one ended; the first error ends all.
-func hammer(callers int, length time.Duration, f func(caller int) error) ([]time.Duration, time.Duration, error) {
+func hammer(
+	callers int, length time.Duration, f func(caller int) error,
+) (all []time.Duration, elapsed time.Duration, err error) {
 	took := make([][]time.Duration, callers)
 	errs := make([]error, callers)
 	started := time.Now()
-	var all sync.WaitGroup
+	var calling sync.WaitGroup
 	for c := range callers {
-		all.Go(func() {
+		calling.Go(func() {
 			for last := time.Now(); time.Since(started) < length; {
 				if errs[c] = f(c); errs[c] != nil {
 					return
@@ -228,13 +233,12 @@ func hammer(callers int, length time.Duration, f func(caller int) error) ([]time
 			}
 		})
 	}
-	all.Wait()
-	elapsed := time.Since(started)
-	var flat []time.Duration
+	calling.Wait()
+	elapsed = time.Since(started)
 	for _, t := range took {
-		flat = append(flat, t...)
+		all = append(all, t...)
 	}
-	return flat, elapsed, errors.Join(errs...)
+	return all, elapsed, errors.Join(errs...)
 }
 
 // paced calls f(0) to f(n-1), one each interval.

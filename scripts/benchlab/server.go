@@ -16,6 +16,9 @@ import (
 // benchToken is the admin token of every server that is measured.
 const benchToken = "bench-0123456789abcdef0123456789abcdef"
 
+// readyWithin is how long a start on an empty file may take.
+const readyWithin = 30 * time.Second
+
 // server is nightshift as a process of its own, on a new file, with its defaults.
 type server struct {
 	cmd    *exec.Cmd
@@ -96,7 +99,8 @@ func freeAddr(ctx context.Context) (string, error) {
 
 // ready waits until the server takes work.
 func (s *server) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("nightshift was not ready in 30s"))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin,
+		fmt.Errorf("nightshift was not ready in %s", readyWithin))
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -32,7 +32,8 @@ func (w *wire) close() { _ = w.conn.Close() }
 // post sends a JSON body and fails unless it is answered with 202. The answer's body is in w.body.
 func (w *wire) post(path string, body []byte) error {
 	w.out = fmt.Appendf(w.out[:0], "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", path, w.host, benchToken, len(body))
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		path, w.host, benchToken, len(body))
 	w.out = append(w.out, body...)
 	if _, err := w.conn.Write(w.out); err != nil {
 		return fmt.Errorf("POST %s: %w", path, err)
@@ -52,7 +53,9 @@ func (w *wire) post(path string, body []byte) error {
 }
 
 // dialWires opens n connections.
-func dialWires(ctx context.Context, addr string, n int) (wires []*wire, closeAll func(), err error) {
+func dialWires(
+	ctx context.Context, addr string, n int,
+) (wires []*wire, closeAll func(), err error) {
 	closeAll = func() {
 		for _, w := range wires {
 			w.close()

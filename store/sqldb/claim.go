@@ -208,7 +208,8 @@ func (s *Store) start(tx Tx, t *turn, now jobs.Time) (store.Lease, error) {
 	run := t.queued[0]
 	t.queued = t.queued[1:]
 	t.touched = true
-	s.lastTurn = max(s.lastTurn+1, int64(now)*microsPerMilli)
+	// Past what falls due in this millisecond: that has its first turn before a second one.
+	s.lastTurn = max(s.lastTurn, int64(now)*microsPerMilli) + 1
 	t.lane.turn = s.lastTurn
 	if err := must(tx.Exec(updateRunning, run.ID.Seq(), int64(now))); err != nil {
 		return store.Lease{}, fmt.Errorf("start run %s: %w", run.ID, err)

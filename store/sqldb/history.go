@@ -155,7 +155,9 @@ func (s *Store) Stats(ctx context.Context) (map[jobs.State]int, error) {
 	counts := map[jobs.State]int{}
 	err := s.db.Read(ctx, func(tx Tx) error {
 		return tx.Query(selectStates, func(r Row) error {
-			counts[jobs.State(r.Int(0))] = int(r.Int(1))
+			if n := int(r.Int(1)); n > 0 {
+				counts[jobs.State(r.Int(0))] = n
+			}
 			return nil
 		})
 	})

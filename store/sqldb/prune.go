@@ -128,7 +128,7 @@ func pruneNextJob(tx Tx, at *pruneCursor, now jobs.Time, limit int) (looked int,
 	shortest := min(keep.Succeeded, keep.Cancelled, keep.Failed)
 	// Ids hold the time of creation, so what is too young to have been kept long enough is not
 	// looked at; but what the clock gave an id in the future is.
-	old, present := int64(max(now.Add(-shortest), 0))<<12, int64(now+1)<<12
+	old, present := int64(max(now.Add(-shortest)+1, 0))<<12, int64(now+1)<<12
 	if at.seq < old {
 		if looked, err = pruneRuns(tx, at, keep, now, min(old, present), limit); err != nil || looked == limit {
 			return looked, err

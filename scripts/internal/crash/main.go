@@ -65,7 +65,7 @@ func main() {
 }
 
 func (p *plan) execute(ctx context.Context) (ok bool, err error) {
-	dir, err := os.MkdirTemp("", "nightshift-crash-")
+	dir, err := os.MkdirTemp("", "crash-")
 	if err != nil {
 		return false, err
 	}

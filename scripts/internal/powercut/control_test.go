@@ -104,7 +104,7 @@ func TestPowerCutTellsFullFromNormal(t *testing.T) {
 	}{{"full", false}, {"normal", true}} {
 		t.Run(c.synchronous, func(t *testing.T) {
 			t.Setenv(controlEnv, c.synchronous)
-			p := &plan{acks: 6, random: 1, clients: 2, seed: 1, bin: os.Args[0]}
+			p := &plan{acks: 6, random: 1, payload: 1000, clients: 2, seed: 1, bin: os.Args[0]}
 			ctx := context.Background()
 			rec, err := p.record(ctx, t.TempDir())
 			if err != nil {

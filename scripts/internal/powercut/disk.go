@@ -24,6 +24,7 @@ type disk struct {
 	writes, syncs int
 	bytes         int64
 	syncsOf       map[string]int // by file name
+	begun         map[string]int // writes at the beginning of a file, by its name
 }
 
 // inode is the content of a file.
@@ -51,7 +52,7 @@ type change struct {
 func newDisk(folder string) *disk {
 	return &disk{
 		folder: folder, names: map[string]*inode{}, safe: map[string]*inode{},
-		syncsOf: map[string]int{},
+		syncsOf: map[string]int{}, begun: map[string]int{},
 	}
 }
 

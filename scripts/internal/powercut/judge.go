@@ -17,6 +17,7 @@ const mostKept = 5
 
 // verdict is what the replay of a recording shows.
 type verdict struct {
+	name    string // of the database
 	disk    *disk
 	acked   map[string]bool // ids in answers, up to now
 	cuts    int
@@ -30,7 +31,7 @@ type verdict struct {
 // judge replays a recording and cuts the power at each acknowledgement, just before the answer is
 // written, and once more after the end.
 func (p *plan) judge(ctx context.Context, rec *recording) (*verdict, error) {
-	v := &verdict{acked: map[string]bool{}}
+	v := &verdict{name: filepath.Base(rec.db), acked: map[string]bool{}}
 	random := rand.New(rand.NewPCG(p.seed, 1<<32))
 	replay := newReplay(rec.db, rec.server, func(ids []string) error {
 		v.cuts++

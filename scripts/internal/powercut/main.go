@@ -22,6 +22,7 @@ import (
 type plan struct {
 	acks    int
 	random  int
+	payload int
 	clients int
 	seed    uint64
 	bin     string
@@ -33,14 +34,18 @@ func main() {
 	flag.IntVar(&p.acks, "acks", 400, "requests to be acknowledged, one in five a batch")
 	flag.IntVar(&p.random, "random", 2,
 		"images per acknowledgement in which a random part of what was not synced is kept")
+	flag.IntVar(&p.payload, "payload", 200<<10, "bytes of the largest payloads; with 400 "+
+		"acknowledgements they make the server copy its log back and begin it anew")
 	flag.IntVar(&p.clients, "clients", 4, "clients that enqueue at the same time")
 	flag.Uint64Var(&p.seed, "seed", uint64(time.Now().UnixNano()), "of all random choices")
 	flag.StringVar(&p.bin, "bin", "", "binary to test; built from this module where left out")
 	flag.BoolVar(&p.keep, "keep", false, "keep the folder with the trace, the file and the log")
 	flag.Parse()
-	if flag.NArg() > 0 || p.acks < 1 || p.clients < 1 || p.random < 0 {
+	if flag.NArg() > 0 || p.acks < 1 || p.clients < 1 || p.random < 0 ||
+		p.payload < 1 || p.payload > 256000 {
 		fmt.Fprintln(os.Stderr,
-			"powercut: wants at least one acknowledgement and one client, and no arguments")
+			"powercut: wants at least one acknowledgement and one client, payloads of 1 to 256000 bytes "+
+				"and no arguments")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -55,7 +60,7 @@ func main() {
 }
 
 func (p *plan) execute(ctx context.Context) (ok bool, err error) {
-	dir, err := os.MkdirTemp("", "nightshift-powercut-")
+	dir, err := os.MkdirTemp("", "powercut-")
 	if err != nil {
 		return false, err
 	}
@@ -95,6 +100,7 @@ func (v *verdict) print(p *plan) {
 		{"runs acknowledged", len(v.acked)},
 		{"writes", fmt.Sprintf("%d, %.1f MiB", v.disk.writes, float64(v.disk.bytes)/(1<<20))},
 		{"fsyncs", fmt.Sprintf("%d %v", v.disk.syncs, v.disk.syncsOf)},
+		{"  log begun anew after it was copied back", max(0, v.disk.begun[v.name+"-wal"]-1)},
 		{"images with nothing but what was synced", v.poorest},
 		{"  of them damaged", v.damaged[0]},
 		{"  of them without an acknowledged run", v.lossy[0]},

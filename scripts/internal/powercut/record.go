@@ -97,16 +97,16 @@ func (p *plan) load(ctx context.Context, api rig.API) (map[string]bool, error) {
 	return told, first
 }
 
-// request sends the nth request: one in five is a batch, one in five has a large payload.
+// request sends the nth request: one in five is a batch, the payload of one in five is large.
 func (p *plan) request(ctx context.Context, api rig.API, n int) ([]rig.Run, error) {
 	random := rand.New(rand.NewPCG(p.seed, uint64(n)))
 	size := 100
 	if random.IntN(5) == 0 {
-		size = random.IntN(40 << 10)
+		size = 1 + random.IntN(p.payload)
 	}
 	payload := map[string]string{"text": strings.Repeat("p", size)}
 	key := fmt.Sprintf("request-%d", n)
-	if random.IntN(5) > 0 {
+	if n%5 > 0 {
 		run, _, err := api.Enqueue(ctx, "hook", key, payload)
 		if err != nil {
 			return nil, err

@@ -128,6 +128,9 @@ func (r *replay) write(c *call) error {
 		}
 		f.write(offset, data[:c.result])
 		r.disk.bytes += c.result
+		if offset == 0 {
+			r.disk.begun[name]++
+		}
 	default:
 		// Where a plain write lands is not in the trace. SQLite does not write so; other files of the
 		// folder are only appended to.

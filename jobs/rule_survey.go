@@ -1,0 +1,191 @@
+package jobs
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// survey judges what an expression refers to, before its types are looked at.
+type survey struct {
+	src   string
+	seen  map[ast.Node]bool
+	needs needs
+	err   *ExprError // the first
+}
+
+func (s *survey) fail(n ast.Node, format string, args ...any) {
+	if s.err == nil {
+		s.err = exprErrorAt(s.src, byteOffset(s.src, n.Location().From), format, args...)
+	}
+}
+
+func (s *survey) visit(n ast.Node) {
+	if s.err != nil || n == nil {
+		return
+	}
+	// a < b < c holds b twice: nested, the tree would have 2^n paths.
+	if s.seen[n] {
+		s.fail(n, "comparisons cannot be chained: write a < b && b < c")
+		return
+	}
+	s.seen[n] = true
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		s.name(n)
+	case *ast.ChainNode:
+		s.visit(n.Node)
+	case *ast.MemberNode:
+		s.member(n)
+	case *ast.CallNode:
+		s.call(n)
+	case *ast.UnaryNode:
+		s.visit(n.Node)
+	case *ast.BinaryNode:
+		s.binary(n)
+	case *ast.ConditionalNode:
+		s.visit(n.Cond)
+		s.visit(n.Exp1)
+		s.visit(n.Exp2)
+	case *ast.ArrayNode:
+		for _, item := range n.Nodes {
+			s.visit(item)
+		}
+	case *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode:
+	case *ast.BuiltinNode:
+		s.fail(n, "%s is not known in rules: nothing here loops over a list; known functions: %s",
+			n.Name, knownFunctions)
+	case *ast.VariableDeclaratorNode, *ast.SequenceNode:
+		s.fail(n, "let and ; are not known in rules: write one expression")
+	case *ast.SliceNode:
+		s.fail(n, "slices are not known in rules: use startsWith, endsWith, contains or matches")
+	case *ast.MapNode:
+		s.fail(n, "objects cannot be written in rules")
+	default:
+		s.fail(n, "not known in rules")
+	}
+}
+
+func (s *survey) name(n *ast.IdentifierNode) {
+	switch t, ok := known[n.Value]; {
+	case !ok && functions[n.Value].call != nil:
+		s.fail(n, "%s is a function: write %s(...)", n.Value, n.Value)
+	case !ok:
+		s.fail(n, "unknown name %s; known here: %s", clip(n.Value, 40), knownNames)
+	case t.Kind() == reflect.Struct:
+		s.fail(n, "%s holds several values: %s.%s", n.Value, n.Value,
+			strings.ReplaceAll(listed(membersOf(t)), ", ", ", "+n.Value+"."))
+	case n.Value == "payload":
+		s.needs.payload = true
+	}
+}
+
+// member judges a.b: members of facts are known, those inside data are not.
+func (s *survey) member(n *ast.MemberNode) {
+	base, path, isFact := s.fact(n.Node)
+	switch {
+	case s.err != nil:
+	case !isFact:
+		s.visit(n.Node)
+		s.visit(n.Property)
+	case base == anyType:
+		s.needs.payload = s.needs.payload || path == "payload"
+		s.needs.body = s.needs.body || path == "http.body"
+		s.visit(n.Property)
+	case base.Kind() == reflect.Struct:
+		members := membersOf(base)
+		name, ok := n.Property.(*ast.StringNode)
+		if !ok {
+			s.fail(n, "the member of %s must be written out: %s", path, listed(members))
+		} else if t, ok := members[name.Value]; !ok {
+			s.fail(n, "%s has no member %s; known there: %s",
+				path, clip(name.Value, 40), listed(members))
+		} else if t == anyType && path == "http" {
+			s.needs.body = s.needs.body || name.Value == "body"
+		}
+	default:
+		s.fail(n, "%s is a single value: it has no members", path)
+	}
+}
+
+// fact is the type of what a name or a path of names stands for among the facts.
+func (s *survey) fact(n ast.Node) (t reflect.Type, path string, ok bool) {
+	switch n := n.(type) {
+	case *ast.ChainNode:
+		return s.fact(n.Node)
+	case *ast.IdentifierNode:
+		if t, ok = known[n.Value]; !ok {
+			s.name(n)
+		}
+		return t, n.Value, ok
+	case *ast.MemberNode:
+		base, outer, found := s.fact(n.Node)
+		name, isName := n.Property.(*ast.StringNode)
+		if !found || !isName || base.Kind() != reflect.Struct {
+			return nil, "", false
+		}
+		if t, ok = membersOf(base)[name.Value]; !ok {
+			s.member(n)
+		}
+		return t, outer + "." + name.Value, ok
+	}
+	return nil, "", false
+}
+
+func (s *survey) call(n *ast.CallNode) {
+	callee, ok := n.Callee.(*ast.IdentifierNode)
+	if !ok {
+		s.fail(n, "only functions can be called; known: %s", knownFunctions)
+		return
+	}
+	f, ok := functions[callee.Value]
+	switch {
+	case !ok:
+		s.fail(n, "unknown function %s; known: %s", clip(callee.Value, 40), knownFunctions)
+	case len(n.Arguments) < f.least || len(n.Arguments) > f.most:
+		s.fail(n, "%s takes %s, not %d", callee.Value, countOf(f.least, f.most), len(n.Arguments))
+	}
+	for _, arg := range n.Arguments {
+		s.visit(arg)
+	}
+}
+
+func (s *survey) binary(n *ast.BinaryNode) {
+	switch n.Operator {
+	case "..":
+		s.fail(n, "a range stands to the right of in, as in http.status in 500..599")
+	case "in":
+		if r, ok := n.Right.(*ast.BinaryNode); ok && r.Operator == ".." {
+			s.visit(n.Left)
+			s.bounds(r)
+			return
+		}
+	case "matches":
+		text, ok := n.Right.(*ast.StringNode)
+		if !ok {
+			s.fail(n.Right, "the pattern must be written out as a text")
+		} else if _, err := compilePattern(text.Value); err != nil {
+			s.fail(n.Right, "%v", err)
+		}
+	case "/", "%":
+		if divisor, ok := constantInt(n.Right); ok && divisor == 0 {
+			s.fail(n, "division by zero")
+		}
+	}
+	s.visit(n.Left)
+	s.visit(n.Right)
+}
+
+func (s *survey) bounds(r *ast.BinaryNode) {
+	low, okLow := constantInt(r.Left)
+	high, okHigh := constantInt(r.Right)
+	switch {
+	case !okLow || !okHigh:
+		s.fail(r, "both ends of a range must be whole numbers that are written out")
+	case low > high:
+		s.fail(r, "the range is empty: it begins after its end")
+	case uint(high)-uint(low) >= maxRange:
+		s.fail(r, "the range is too wide: at most %d numbers; write x >= a && x <= b", maxRange)
+	}
+}

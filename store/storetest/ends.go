@@ -1,0 +1,106 @@
+package storetest
+
+import (
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// The ends of attempts, as jobs.Decide would make them.
+
+func (w *world) succeeded(l store.Lease) store.Finish {
+	f := w.ended(l, jobs.Succeeded, jobs.OutcomeSucceeded)
+	f.Transition.Decision = jobs.Decision{Action: "succeed", By: "success"}
+	f.Transition.Error, f.HTTPStatus = nil, 200
+	f.Result = jobs.Raw(`{ "ok":  true }`)
+	return f
+}
+
+func (w *world) failed(l store.Lease) store.Finish {
+	f := w.ended(l, jobs.Failed, jobs.OutcomeFailed)
+	f.Transition.Decision = jobs.Decision{Action: "fail", By: "max_attempts", Reason: "the last one"}
+	f.Transition.Counts.Charged++
+	return f
+}
+
+// retrying waits for d before the next attempt.
+func (w *world) retrying(l store.Lease, d time.Duration) store.Finish {
+	f := w.ended(l, jobs.Retrying, jobs.OutcomeFailed)
+	f.Transition.DueAt = w.now.Add(d)
+	f.Transition.Counts.Charged++
+	f.Transition.Decision = jobs.Decision{
+		Action: "retry", By: "otherwise", Reason: "again", NextAttemptAt: f.Transition.DueAt,
+	}
+	return f
+}
+
+// interrupted runs again at once.
+func (w *world) interrupted(l store.Lease) store.Finish {
+	f := w.ended(l, jobs.Queued, jobs.OutcomeInterrupted)
+	f.Transition.DueAt = w.now
+	f.Transition.Counts.Deaths++
+	f.Transition.Error.Kind = jobs.FailLost
+	f.Transition.Decision = jobs.Decision{Action: "rerun", By: "interrupted", NextAttemptAt: w.now}
+	return f
+}
+
+func (w *world) cancelled(l store.Lease) store.Finish {
+	f := w.ended(l, jobs.Cancelled, jobs.OutcomeCancelled)
+	f.Transition.Decision = jobs.Decision{Action: "cancel", By: "cancel", Reason: "asked for"}
+	f.Transition.Error = nil
+	return f
+}
+
+func (w *world) ended(l store.Lease, s jobs.State, o jobs.Outcome) store.Finish {
+	return store.Finish{
+		Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Queue: "default",
+		Version: l.Run.Version, Priority: l.Run.Priority, Started: l.Started, Now: w.now, ExitCode: -1,
+		Transition: jobs.Transition{
+			State: s, Outcome: o, Counts: l.Run.Counts,
+			Error: &jobs.Failure{
+				Kind: jobs.FailHTTP, Type: "Unavailable", Message: "503 from upstream", Stack: "at line 1",
+				HTTP: &jobs.HTTPFailure{Status: 503, Headers: map[string]string{"a": "b"}, Body: "no"},
+			},
+		},
+	}
+}
+
+// finish ends attempts without claiming anything.
+func (w *world) finish(fs ...store.Finish) []store.FinishResult {
+	w.Helper()
+	return w.claim(store.Claim{Finished: fs, Hold: true}).Results
+}
+
+// apply ends one attempt, which must be accepted.
+func (w *world) apply(f store.Finish) {
+	w.Helper()
+	if res := w.finish(f)[0]; res.Err != nil {
+		w.Fatalf("finish refused: %+v", res)
+	}
+}
+
+func (w *world) succeed(l store.Lease) {
+	w.Helper()
+	w.apply(w.succeeded(l))
+}
+
+func (w *world) fail(l store.Lease) {
+	w.Helper()
+	w.apply(w.failed(l))
+}
+
+// failOne makes a run of a job and lets it fail for good.
+func (w *world) failOne(job string, change ...func(*store.Submission)) jobs.ID {
+	w.Helper()
+	id := w.enqueue(job, change...).ID
+	for _, l := range w.take(1000) {
+		if l.Run.ID == id {
+			w.fail(l)
+			return id
+		}
+		w.succeed(l)
+	}
+	w.Fatalf("run %s was not claimed", id)
+	return id
+}
