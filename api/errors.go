@@ -33,7 +33,7 @@ var (
 	probRequest      = problemKind{"bad-request", 400, "The request is malformed"}
 	probUnauthorized = problemKind{"unauthorized", 401, "A valid token is needed"}
 	probForbidden    = problemKind{"forbidden", 403, "The token does not allow this"}
-	probOrigin       = problemKind{"foreign-origin", 403, "Calls from pages of other sites are refused"}
+	probOrigin       = problemKind{"foreign-origin", 403, "Pages of other sites may not call"}
 	probNotFound     = problemKind{"not-found", 404, "There is no such thing"}
 	probMethod       = problemKind{"method-not-allowed", 405, "The method is not allowed here"}
 	probSlow         = problemKind{"timeout", 408, "The body came too slowly"}

@@ -86,7 +86,8 @@ func (cmd *serveCmd) Validate() error {
 	for _, text := range cmd.TrustedProxy {
 		p, err := prefixOf(text)
 		if err != nil {
-			return fmt.Errorf("--trusted-proxy: %q is neither an address nor a range such as 10.0.0.0/8", text)
+			return fmt.Errorf("--trusted-proxy: %q is neither an address nor a range such as "+
+				"10.0.0.0/8", text)
 		}
 		cmd.proxies = append(cmd.proxies, p)
 	}
@@ -115,7 +116,7 @@ func (cmd *serveCmd) Run(s *session) error {
 // newLogHandler writes text on a terminal, else JSON.
 func newLogHandler(w io.Writer, level slog.Level) slog.Handler {
 	if isTerminal(w) {
-		return tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
+		return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
 	}
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 }
