@@ -9,6 +9,7 @@ import (
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
+	"nightshift/runtime"
 	"nightshift/store"
 )
 
@@ -122,7 +123,7 @@ func singleError(err error, keyAt string) error {
 }
 
 // answerSubmitted tells what became of a submission: the run, as the token may see it.
-func (c *call) answerSubmitted(status int, sub store.Submitted) error {
+func (c *call) answerSubmitted(status int, sub runtime.Submitted) error {
 	c.Response().Header().Set("Location", "/v1/runs/"+sub.ID.String())
 	r, gone := sub.Run, false
 	if r == nil {
@@ -133,7 +134,7 @@ func (c *call) answerSubmitted(status int, sub store.Submitted) error {
 		}
 	}
 	if gone || !c.who.may(r) {
-		brief := briefOf(sub)
+		brief := briefOf(sub.Submitted)
 		if !gone {
 			brief.State = stateName(r.State)
 		}
@@ -193,7 +194,7 @@ func postBatch(c *call) error {
 	}
 	items := make([]wire.Brief, len(done))
 	for i, sub := range done {
-		items[i] = briefOf(sub)
+		items[i] = briefOf(sub.Submitted)
 	}
 	return c.answer(202, &wire.Briefs{Items: items})
 }

@@ -7,6 +7,7 @@ import (
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
+	"nightshift/runtime"
 	"nightshift/store"
 )
 
@@ -211,9 +212,9 @@ func requeueRun(c *call) error {
 		return within("body", c.stateError(err, r.ID, "only one that has ended can be requeued"))
 	}
 	if sub.Duplicate {
-		return c.answerSubmitted(200, sub)
+		return c.answerSubmitted(200, runtime.Submitted{Submitted: sub})
 	}
-	return c.answerSubmitted(202, sub)
+	return c.answerSubmitted(202, runtime.Submitted{Submitted: sub})
 }
 
 func deleteRun(c *call) error {

@@ -51,6 +51,8 @@ func (w *Webhook) check(f *faults) {
 				maxHeaderValue)
 		case strings.Contains(value, "{{"):
 			f.add(at, noTemplates)
+		case lower == "host":
+			f.checkHostHeader(at, value)
 		}
 	}
 }
@@ -71,8 +73,8 @@ func validToken(s string) bool {
 // ownHeader are the headers that belong to the connection, not to the request.
 func ownHeader(lower string) bool {
 	switch lower {
-	case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
-		"upgrade", "expect":
+	case "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
+		"upgrade", "expect", "http2-settings":
 		return true
 	}
 	return strings.HasPrefix(lower, "proxy-")
@@ -113,6 +115,16 @@ func (f *faults) checkURL(at, text string) {
 	default:
 		f.checkHost(at, u)
 	}
+}
+
+// checkHostHeader wants what may stand in a URL: the host that is called stays the URL's.
+func (f *faults) checkHostHeader(at, value string) {
+	u, err := url.Parse("http://" + value)
+	if err != nil || value == "" || u.Host != value {
+		f.add(at, "want a host, or host:port")
+		return
+	}
+	f.checkHost(at, u)
 }
 
 func (f *faults) checkHost(at string, u *url.URL) {

@@ -273,6 +273,7 @@ func TestParseJobChecksTheRestOfAWebhook(t *testing.T) {
 	own := "this header is set by the server and may not be given"
 	token := "want a header name of letters, digits and !#$%&'*+-.^_`|~"
 	value := "want a value of at most 8192 bytes on one line, without control characters"
+	host := ".Host: want a host, or host:port"
 	tests := map[string]string{}
 	for _, m := range methods {
 		tests[`"method":"`+m+`"`] = ""
@@ -282,14 +283,20 @@ func TestParseJobChecksTheRestOfAWebhook(t *testing.T) {
 			"HEAD"
 	}
 	for _, h := range []string{
-		"Host", "content-length", "Transfer-Encoding", "Connection", "TE", "Trailer", "Upgrade",
+		"HTTP2-Settings", "content-length", "Transfer-Encoding", "Connection", "TE", "Trailer", "Upgrade",
 		"Keep-Alive",
 		"Proxy-Authorization", "proxy-connection", "Expect",
 	} {
 		tests[`"headers":{"`+h+`":"x"}`] = "webhook.headers." + h + ": " + own
 	}
 	for h, want := range map[string]string{
-		`"X":""`: "", `"Content-Type":"text/plain"`: "", `"User-Agent":"x"`: "",
+		`"Host":"a.example:8443"`: "", `"host":"[::1]"`: "", `"Host":"10.0.0.1"`: "",
+		`"Host":""`: host, `"Host":"a/b"`: host, `"Host":"u@a"`: host, `"Host":"a b"`: host,
+		`"Host":"a?b"`: host, `"Host":"a:0"`: ".Host: want a port from 1 to 65535, or none and no colon",
+		`"Host":"-"`: ".Host: want a host name or an IP address; 127.0.0.1 in full and decimal, " +
+			"IPv6 in brackets",
+		`"Host":"{{ x }}"`: ".Host: " + noTemplates,
+		`"X":""`:           "", `"Content-Type":"text/plain"`: "", `"User-Agent":"x"`: "",
 		`"Authorization":"Bearer x"`: "",
 		`"":"x"`:                     `[""]: ` + token, `"a b":"x"`: `["a b"]: ` + token, `"a:":"x"`: `["a:"]: ` +
 			token,

@@ -9,9 +9,15 @@ import (
 	"nightshift/store"
 )
 
+// Submitted says what became of a request.
+type Submitted struct {
+	store.Submitted
+	Run *jobs.Run // as it was made; nil where it is an earlier one
+}
+
 // Submit makes runs, all or none. Faults are *jobs.InvalidError, located runs[3].payload, or
 // payload where single; *store.EntryError, joined, for unknown jobs and keys used before.
-func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) ([]store.Submitted, error) {
+func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) ([]Submitted, error) {
 	subs := make([]store.Submission, len(reqs))
 	var faults []jobs.Fault
 	var missing []error
@@ -44,13 +50,19 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 	if len(missing) > 0 {
 		return nil, errors.Join(missing...)
 	}
-	out, err := r.store.Enqueue(ctx, subs)
-	for i := range out {
-		if out[i].Run != nil {
-			r.explain(out[i].Run)
+	made, err := r.store.Enqueue(ctx, subs)
+	if r.wrote(err) != nil {
+		return nil, err
+	}
+	out := make([]Submitted, len(made))
+	for i, m := range made {
+		out[i].Submitted = m
+		if !m.Duplicate {
+			out[i].Run = subs[i].Run
+			r.explain(subs[i].Run)
 		}
 	}
-	return out, r.wrote(err)
+	return out, nil
 }
 
 func at(single bool, i int, location string) string {

@@ -137,7 +137,6 @@ type Submitted struct {
 	Duplicate bool
 	Operation jobs.ID
 	DueAt     jobs.Time
-	Run       *jobs.Run // as it was made; nil of an earlier one
 }
 
 // EntryError is what is wrong with one submission of a batch.

@@ -42,11 +42,12 @@ type attempt struct {
 	lines   chan string // what the shim says; closed at its end
 	output  *output
 
-	told    told
-	cause   error // why it was told to stop; nil: it was not
-	lost    bool  // the shim ended before its work was done: it was killed
-	failure *jobs.Failure
-	notes   []string
+	told     told
+	cause    error // why it was told to stop; nil: it was not
+	lost     bool  // the shim ended before its work was done: it was killed
+	replaced bool  // by the server, which does its work
+	failure  *jobs.Failure
+	notes    []string
 }
 
 // start makes the folder and starts the shim, which starts the script.
@@ -164,6 +165,7 @@ func (a *attempt) watch(ctx context.Context) {
 			a.command(killCommand)
 			late = time.After(patience)
 		case <-late:
+			a.replaced = true
 			_ = a.shim.Process.Kill()
 		}
 	}

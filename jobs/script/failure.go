@@ -40,7 +40,7 @@ func (a *attempt) report() jobs.Report {
 	if a.told.left > 0 && rep.Stopped == nil {
 		rep.Notes = append(rep.Notes, leftNote(a.told.left))
 	}
-	if a.lost && a.told.exited {
+	if a.lost && a.told.exited && !a.replaced {
 		rep.Notes = append(rep.Notes, "the process that watches over the script was killed")
 	}
 	return rep

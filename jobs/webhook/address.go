@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 
 	"code.dny.dev/ssrf"
 )
@@ -90,9 +89,7 @@ func (g *guard) check(host string, at netip.AddrPort) error {
 			continue
 		}
 		if !g.private.lists(host, netip.AddrPortFrom(addr, at.Port())) {
-			return &blockedError{text: fmt.Sprintf("%s is a private address: "+
-				"--webhook-private=%s does not allow it; to allow it add %s to that list",
-				named(host, at), g.private.flag(), netip.AddrPortFrom(addr, at.Port()))}
+			return &blockedError{text: g.private.refusal(host, at)}
 		}
 	}
 	return nil
@@ -173,9 +170,13 @@ func isLocal(addr netip.Addr) bool {
 // restricts reports whether private addresses are not simply allowed.
 func (p PrivatePolicy) restricts() bool { return p.deny }
 
-func (p PrivatePolicy) flag() string {
+// refusal says which flag to change to what.
+func (p PrivatePolicy) refusal(host string, at netip.AddrPort) string {
+	entry := netip.AddrPortFrom(at.Addr().WithZone("").Unmap(), at.Port())
+	what := named(host, at) + " is a private address, which --webhook-private="
 	if len(p.entries) == 0 {
-		return "deny"
+		return fmt.Sprintf("%sdeny forbids; to allow it set --webhook-private=%s", what, entry)
 	}
-	return strings.TrimSpace(p.String())
+	return fmt.Sprintf("%s%s does not allow; to allow it add %s to that list",
+		what, clip(p.String(), 200), entry)
 }

@@ -69,7 +69,8 @@ func TestPrivateAddressesFollowTheFlag(t *testing.T) {
 	}
 	for _, addr := range private {
 		for _, flag := range []string{"deny", "10.9.9.9:8080"} {
-			if err := check(flag, addr); err == nil || !strings.Contains(err.Error(), "--webhook-private="+flag) {
+			err := check(flag, addr)
+			if err == nil || !strings.Contains(err.Error(), "--webhook-private="+flag) {
 				t.Errorf("%s: %s: %v: want it refused, naming the flag", flag, addr, err)
 			}
 		}
@@ -107,13 +108,15 @@ func TestAnEntryAllowsWhatItSaysAndNothingElse(t *testing.T) {
 		g := newGuard(policy(t, c.flag), nil)
 		err := g.check(c.host, netip.AddrPortFrom(netip.MustParseAddr(c.addr), c.port))
 		if (err == nil) != c.want {
-			t.Errorf("%s: %s at %s:%d: %v: want allowed %t", c.flag, c.host, c.addr, c.port, err, c.want)
+			t.Errorf("%s: %s at %s:%d: %v: want allowed %t",
+				c.flag, c.host, c.addr, c.port, err, c.want)
 		}
 	}
 }
 
 func TestPrivateFlagIsReadBack(t *testing.T) {
-	for _, s := range []string{"allow", "deny", "127.0.0.1:80,10.0.0.0/8,api.internal:443,[fd00::/8]:1"} {
+	list := "127.0.0.1:80,10.0.0.0/8,api.internal:443,[fd00::/8]:1"
+	for _, s := range []string{"allow", "deny", list} {
 		if got := policy(t, s).String(); got != s {
 			t.Errorf("%q became %q", s, got)
 		}
@@ -232,13 +235,15 @@ func TestAddressThatChangesAfterALookIsJudgedAgain(t *testing.T) {
 	wantResult(t, call(t, k, hook("http://rebind.example"+port)), "{}")
 	to.Store("169.254.169.254")
 	rep := call(t, k, hook("http://rebind.example"+port))
-	wantFailure(t, rep, jobs.FailBlocked, "rebind.example"+port+" (169.254.169.254) is a link-local address")
+	wantFailure(t, rep, jobs.FailBlocked,
+		"rebind.example"+port+" (169.254.169.254) is a link-local address")
 
 	deny := newKind(t, Config{Private: policy(t, "deny")})
 	deny.lookup = ns.resolver()
 	to.Store("127.0.0.1")
 	rep = call(t, deny, hook("http://rebind.example"+port))
-	wantFailure(t, rep, jobs.FailBlocked, "--webhook-private=deny", "add 127.0.0.1"+port+" to that list")
+	wantFailure(t, rep, jobs.FailBlocked, "--webhook-private=deny forbids",
+		"set --webhook-private=127.0.0.1"+port)
 }
 
 func TestNextAddressIsTriedWhereOneIsBlocked(t *testing.T) {

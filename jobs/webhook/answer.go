@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"nightshift/jobs"
 )
@@ -46,7 +45,7 @@ func (k *Kind) judge(x *exchange, call *jobs.Call) jobs.Report {
 // resultOf is the body where it is JSON, byte for byte, else a JSON string of its text. Nil: that
 // string is larger than a result may be.
 func resultOf(body []byte) jobs.Raw {
-	if validJSON(body) {
+	if jobs.ValidJSON(body) == nil {
 		return body
 	}
 	var b bytes.Buffer
@@ -60,9 +59,6 @@ func resultOf(body []byte) jobs.Raw {
 	}
 	return b.Bytes()[:b.Len()-1] // less the line end that Encode adds
 }
-
-// validJSON is stricter than json.Valid, which lets invalid UTF-8 pass inside strings.
-func validJSON(b []byte) bool { return json.Valid(b) && utf8.Valid(b) }
 
 // logHead writes the head of an answer that is too large for a result to the log, and gives the
 // tail of what it wrote.
@@ -111,7 +107,7 @@ func (k *Kind) judgeFailed(x *exchange) jobs.Report {
 func statusMessage(resp *http.Response) string {
 	text := http.StatusText(resp.StatusCode)
 	if text == "" {
-		text = "(no status of HTTP)"
+		text = "(unknown status)"
 	}
 	message := fmt.Sprintf("%d %s", resp.StatusCode, text)
 	if resp.StatusCode < 300 || resp.StatusCode > 399 {

@@ -46,7 +46,8 @@ func TestRedirectIsAFailureAndIsNotFollowed(t *testing.T) {
 	for _, code := range []int{301, 302, 303, 307, 308} {
 		other := receive(t, answers(ok("{}")))
 		for _, to := range []string{
-			other.url + "?token=secret", "http://169.254.169.254/latest", "file:///etc/passwd", "/loop", "",
+			other.url + "?token=secret", "http://169.254.169.254/latest", "file:///etc/passwd",
+			"/loop", "",
 		} {
 			r := receive(t, answers(status(code, "", "Location: "+to)))
 			rep := call(t, newKind(t, Config{}), hook(r.url))
@@ -72,7 +73,8 @@ func TestResultIsTheBody(t *testing.T) {
 		"invalid in string": {ok("\"\xff\""), "\"\\\"\uFFFD\\\"\""},
 		"nul":               {ok("a\x00"), `"a\u0000"`},
 		"chunked": {
-			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n3\r\n \n \r\n0\r\nX-T: 1\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+				"2\r\n{}\r\n3\r\n \n \r\n0\r\nX-T: 1\r\n\r\n",
 			"{} \n ",
 		},
 	} {
@@ -159,6 +161,7 @@ func TestErrorBodyAndHeadersAreBoundedAndValid(t *testing.T) {
 func TestProblemGivesTypeMessageAndAdvice(t *testing.T) {
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	yes, no := true, false
+	const plain = "422 Unprocessable Entity"
 	wait := func(d time.Duration) *time.Duration { return &d }
 	for name, c := range map[string]struct {
 		body, typ, message string
@@ -167,29 +170,42 @@ func TestProblemGivesTypeMessageAndAdvice(t *testing.T) {
 		notes              int
 	}{
 		"all": {
-			`{"type":"https://e.example/gone","title":"Gone","detail":"user\n7 is gone","retryable":false,"retry_after":1.5}`,
+			`{"type":"https://e.example/gone","title":"Gone","detail":"user\n7 is gone",` +
+				`"retryable":false,"retry_after":1.5}`,
 			"https://e.example/gone", "user 7 is gone", &no, wait(1500 * time.Millisecond), 0,
 		},
-		"about blank":   {`{"type":"about:blank","title":"Busy"}`, "http", "Busy", nil, nil, 0},
-		"nothing":       {`{}`, "http", "422 Unprocessable Entity", nil, nil, 0},
-		"nulls":         {`{"type":null,"detail":null,"retryable":null,"retry_after":null}`, "http", "422 Unprocessable Entity", nil, nil, 0},
-		"duration":      {`{"retryable":true,"retry_after":"90s"}`, "http", "422 Unprocessable Entity", &yes, wait(90 * time.Second), 0},
-		"days":          {`{"retry_after":"1d"}`, "http", "422 Unprocessable Entity", nil, wait(24 * time.Hour), 0},
-		"RFC 3339":      {`{"retry_after":"2026-11-29T12:01:00Z"}`, "http", "422 Unprocessable Entity", nil, wait(time.Minute), 0},
-		"HTTP date":     {`{"retry_after":"Sun, 29 Nov 2026 12:00:30 GMT"}`, "http", "422 Unprocessable Entity", nil, wait(30 * time.Second), 0},
-		"past":          {`{"retry_after":"2026-11-29T11:59:00Z"}`, "http", "422 Unprocessable Entity", nil, nil, 1},
-		"wrong types":   {`{"type":5,"title":[],"detail":{},"retryable":"yes","retry_after":true}`, "http", "422 Unprocessable Entity", nil, nil, 5},
-		"negative":      {`{"retry_after":-1}`, "http", "422 Unprocessable Entity", nil, nil, 1},
-		"too long":      {`{"retry_after":1e300}`, "http", "422 Unprocessable Entity", nil, nil, 1},
-		"overflow":      {`{"retry_after":1e999}`, "http", "422 Unprocessable Entity", nil, nil, 1},
-		"garbage":       {`{"retry_after":"soon"}`, "http", "422 Unprocessable Entity", nil, nil, 1},
-		"not an object": {`[1]`, "http", "422 Unprocessable Entity", nil, nil, 1},
-		"null":          {`null`, "http", "422 Unprocessable Entity", nil, nil, 1},
-		"not JSON":      {`{"type":`, "http", "422 Unprocessable Entity", nil, nil, 1},
-		"other case":    {`{"Type":"x","Retryable":true}`, "http", "422 Unprocessable Entity", nil, nil, 0},
+		"about blank": {`{"type":"about:blank","title":"Busy"}`, "http", "Busy", nil, nil, 0},
+		"nothing":     {`{}`, "http", plain, nil, nil, 0},
+		"nulls": {
+			`{"type":null,"detail":null,"retryable":null,"retry_after":null}`, "http", plain, nil, nil, 0,
+		},
+		"duration": {
+			`{"retryable":true,"retry_after":"90s"}`,
+			"http", plain, &yes, wait(90 * time.Second), 0,
+		},
+		"days":     {`{"retry_after":"1d"}`, "http", plain, nil, wait(24 * time.Hour), 0},
+		"RFC 3339": {`{"retry_after":"2026-11-29T12:01:00Z"}`, "http", plain, nil, wait(time.Minute), 0},
+		"HTTP date": {
+			`{"retry_after":"Sun, 29 Nov 2026 12:00:30 GMT"}`,
+			"http", plain, nil, wait(30 * time.Second), 0,
+		},
+		"past": {`{"retry_after":"2026-11-29T11:59:00Z"}`, "http", plain, nil, nil, 1},
+		"wrong types": {
+			`{"type":5,"title":[],"detail":{},"retryable":"yes","retry_after":true}`,
+			"http", plain, nil, nil, 5,
+		},
+		"negative":      {`{"retry_after":-1}`, "http", plain, nil, nil, 1},
+		"too long":      {`{"retry_after":1e300}`, "http", plain, nil, nil, 1},
+		"overflow":      {`{"retry_after":1e999}`, "http", plain, nil, nil, 1},
+		"garbage":       {`{"retry_after":"soon"}`, "http", plain, nil, nil, 1},
+		"not an object": {`[1]`, "http", plain, nil, nil, 1},
+		"null":          {`null`, "http", plain, nil, nil, 1},
+		"not JSON":      {`{"type":`, "http", plain, nil, nil, 1},
+		"other case":    {`{"Type":"x","Retryable":true}`, "http", plain, nil, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := receive(t, answers(status(422, c.body, "Content-Type: Application/Problem+JSON; charset=utf-8")))
+			media := "Content-Type: Application/Problem+JSON; charset=utf-8"
+			r := receive(t, answers(status(422, c.body, media)))
 			k := newKind(t, Config{})
 			k.now = func() time.Time { return now }
 			rep := call(t, k, hook(r.url))

@@ -23,7 +23,7 @@ func bareReceiver(b *testing.B) string {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { l.Close() })
-	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"ok\":true}")
+	answer := []byte(ok(`{"ok":true}`, "Content-Type: application/json"))
 	go func() {
 		for {
 			c, err := l.Accept()

@@ -1,155 +1,180 @@
 package webhook
 
 import (
-	"bufio"
-	"context"
-	"crypto/tls"
 	"errors"
 	"net"
-	"net/netip"
-	"syscall"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 )
 
 var (
-	errHeaderTooLarge = errors.New("headers too large")
-	errUnclean        = errors.New("unexpected data on an idle connection")
+	errUnasked = errors.New("it spoke before it was asked")
+	errSpent   = errors.New("the connection may not be used again")
 )
 
-// conn is one connection. One attempt has it at a time.
+// conn is a connection as the Transport holds it. It is there for four things that the Transport
+// does not do:
+//
+//   - it counts what is read and written for one request, so that a request of which nothing was
+//     written can be sent on another connection, and none else;
+//   - it lets no byte that came before the request be read as its answer. The Transport sees such
+//     bytes on an idle connection too, but not if the next request takes it at the same moment;
+//   - it heeds Keep-Alive: timeout=N;
+//   - it keeps an answer that was given before the request was sent in full, such as a 413 from
+//     a receiver which then closes: the Transport drops it for the error of writing.
 type conn struct {
-	net.Conn // what is spoken over: TCP, or TLS on top of it
-	tcp      net.Conn
-	br       *bufio.Reader // reads from the conn itself, so that Read can count
-	headroom int           // bytes that may be read before the answer's headers are complete; < 0: any
-	kept     bool          // it has served an attempt before
-	readErr  error         // of the last read; a parser above may hide it
+	net.Conn          // what is spoken over: TCP, or TLS on top of it
+	tcp      net.Conn // what is closed
 
-	key   string
-	until time.Time // of an idle one: it is not used after
+	mu      sync.Mutex
+	turn    sync.Cond // reading or over changed
+	reading bool      // Read waits for data
+	asked   bool      // the request has begun to be written
+	over    error     // not nil: nothing is written any more
+	lost    error     // of the first write that failed
+	until   time.Time // no request begins after; zero: any time
 
-	raw   syscall.RawConn
-	look  func(fd uintptr) bool
-	state error // what look found
+	// Of the present request.
+	read, written int64
+	readErr       error // of the last read; a parser above may hide it
 }
 
-// Read counts against the headroom.
-func (c *conn) Read(p []byte) (n int, err error) {
-	switch {
-	case c.headroom < 0:
-		n, err = c.Conn.Read(p)
-	case c.headroom == 0:
-		err = errHeaderTooLarge
-	default:
-		n, err = c.Conn.Read(p[:min(len(p), c.headroom)])
-		c.headroom -= n
+func newConn(spoken, tcp net.Conn) *conn {
+	c := &conn{Conn: spoken, tcp: tcp}
+	c.turn.L = &c.mu
+	return c
+}
+
+// claim makes the connection ready for a request. The Transport calls it, as GotConn, before it
+// expects an answer. It waits until the reading side is at rest, which is at once but for a few
+// microseconds after the last answer: if that left bytes over, the Transport closes instead.
+func (c *conn) claim() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.reading && c.over == nil {
+		c.turn.Wait()
 	}
+	c.read, c.written = 0, 0
+	switch {
+	case c.over != nil:
+		return
+	case c.lost != nil, !c.until.IsZero() && !time.Now().Before(c.until):
+		c.over = errSpent
+		c.tcp.Close()
+		return
+	}
+	c.asked, c.readErr = false, nil
+}
+
+// Read counts, and refuses what comes before a request.
+func (c *conn) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	c.reading = true
+	c.turn.Broadcast()
+	c.mu.Unlock()
+
+	n, err := c.Conn.Read(p)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading = false
+	if !c.asked {
+		if n > 0 {
+			n, err = 0, errUnasked
+		}
+		if c.over == nil {
+			c.over = err
+		}
+	}
+	c.read += int64(n)
 	c.readErr = err
 	return n, err
 }
 
-// Close drops the connection without the goodbye of TLS, which might block.
-func (c *conn) Close() error { return c.tcp.Close() }
-
-// alive reports whether the other side has kept an idle connection open and said nothing on it.
-func (c *conn) alive() bool {
-	if c.raw == nil {
-		return true
+// Write counts. An error after the first byte is kept for claim and detail; the rest of the
+// request is dropped, and what can be read decides.
+func (c *conn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	over, lost := c.over, c.lost
+	if over == nil {
+		c.asked = true
 	}
-	if err := c.raw.Read(c.look); err != nil {
-		return false
-	}
-	return c.state == nil
-}
-
-func newConn(spoken, tcp net.Conn, key string) *conn {
-	c := &conn{Conn: spoken, tcp: tcp, key: key}
-	c.br = bufio.NewReaderSize(c, 4<<10)
-	sc, ok := tcp.(syscall.Conn)
-	if !ok {
-		return c
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return c
-	}
-	c.raw = raw
-	var b [1]byte
-	c.look = func(fd uintptr) bool {
-		// The socket does not block: nothing to read is the only good answer.
-		n, err := syscall.Read(int(fd), b[:])
-		switch {
-		case err == syscall.EAGAIN || err == syscall.EINTR:
-			c.state = nil
-		case err != nil:
-			c.state = err
-		case n == 0:
-			c.state = net.ErrClosed
-		default:
-			c.state = errUnclean
-		}
-		return true
-	}
-	return c
-}
-
-// dial opens a connection. The address that is dialled is the one the guard judges, for each
-// address a name has. Name, TCP and TLS together have connectTimeout.
-func (k *Kind) dial(ctx context.Context, s *stop, p *plan) (*conn, error) {
-	if err := k.guard.checkName(p.host); err != nil {
-		return nil, err
-	}
-	// The attempt's own deadline comes through s, so that a deadline seen here is that of connecting.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.connect)
-	defer cancel()
-	if err := s.during(closerFunc(cancel)); err != nil {
-		return nil, err
-	}
-	dialer := net.Dialer{Resolver: k.lookup, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return &blockedError{text: "cannot tell what address " + address + " is"}
-		}
-		return k.guard.check(p.host, at)
-	}}
-	tcp, err := dialer.DialContext(ctx, "tcp", p.addr)
-	if err != nil {
-		return nil, connectError(ctx, err)
-	}
-	if !p.tls {
-		return newConn(tcp, tcp, p.key), nil
-	}
-	cfg := k.tls.Clone()
-	cfg.ServerName = p.serverName
-	spoken := tls.Client(tcp, cfg)
-	if err := spoken.HandshakeContext(ctx); err != nil {
-		tcp.Close()
-		return nil, connectError(ctx, &handshakeError{err: err})
-	}
-	return newConn(spoken, tcp, p.key), nil
-}
-
-// handshakeError is an error while TLS was set up.
-type handshakeError struct{ err error }
-
-func (e *handshakeError) Error() string { return e.err.Error() }
-func (e *handshakeError) Unwrap() error { return e.err }
-
-var errConnectTimeout = errors.New("connecting took too long")
-
-// connectError tells a connect time-out, however it surfaced, from other errors.
-func connectError(ctx context.Context, err error) error {
-	var blocked *blockedError
-	if errors.As(err, &blocked) {
-		return blocked
-	}
-	var dns *net.DNSError
-	var timeout net.Error
+	c.mu.Unlock()
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return errConnectTimeout
-	case !errors.As(err, &dns) && errors.As(err, &timeout) && timeout.Timeout():
-		return errConnectTimeout
+	case over != nil:
+		return 0, over
+	case lost != nil:
+		return len(p), nil
 	}
-	return err
+
+	n, err := c.Conn.Write(p)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written += int64(n)
+	if err == nil || c.over != nil {
+		return n, err
+	}
+	c.lost = err
+	return len(p), nil
+}
+
+// Close drops the connection without the goodbye of TLS, which might block.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	if c.over == nil {
+		c.over = net.ErrClosed
+	}
+	c.turn.Broadcast()
+	c.mu.Unlock()
+	return c.tcp.Close()
+}
+
+// progress is what was read and written for the present request.
+func (c *conn) progress() (read, written int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read, c.written
+}
+
+// detail is what went wrong on the connection itself; nil: nothing.
+func (c *conn) detail() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost == nil {
+		return c.readErr
+	}
+	return errors.Join(c.lost, c.readErr)
+}
+
+// heed takes note of how long the other side keeps the connection after this answer.
+func (c *conn) heed(answer http.Header) {
+	said, ok := keepAliveTimeout(answer)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// A second early: the other side's clock started before its answer was on the way.
+	c.until = time.Now().Add(said - time.Second)
+}
+
+// keepAliveTimeout reads "Keep-Alive: timeout=5, max=100".
+func keepAliveTimeout(answer http.Header) (time.Duration, bool) {
+	values := answer["Keep-Alive"]
+	if len(values) == 0 {
+		return 0, false
+	}
+	for _, part := range strings.Split(values[0], ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if !strings.EqualFold(name, "timeout") {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
+		return time.Duration(n) * time.Second, err == nil
+	}
+	return 0, false
 }

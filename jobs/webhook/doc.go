@@ -1,17 +1,16 @@
 // Package webhook is the kind of job that calls an HTTP endpoint (contract 5).
 //
-// It owns the request, the connection it goes out on, the addresses it may go to and what is made
-// of the answer. It must not know of stores, retries or states.
+// It owns the request, the addresses it may go to and what is made of the answer. It must not know
+// of stores, retries or states.
 //
-// It speaks HTTP/1.1 over connections of its own instead of through [net/http.Transport], which
-// sends a request a second time by itself when a kept connection turns out to be broken: always
-// for GET and HEAD, and for everything that carries an Idempotency-Key. Here an attempt writes
-// its request once, by construction: there is one place that writes and no loop around it. It also
-// saves the two goroutines per connection and the hand-over to them for each request. Answers are
-// read by [net/http.ReadResponse].
+// HTTP is spoken by [net/http.Transport], called without an http.Client: no redirect is followed,
+// no cookie kept. The Transport sends a request again by itself only if it may take it for one
+// that can be replayed; ours never can (plan.request says how). What is added is the wrapper conn
+// around each connection, for what the Transport does not tell: whether anything of a request was
+// written, and whether what is read belongs to it.
 //
 // Kept connections: one is used again at most 30 s after its last answer, sooner where the answer
-// said so (Keep-Alive: timeout=N), and only after a look that the other side has not closed it.
-// If it closes in the instant between that look and the request, the attempt fails with kind
-// connection; it is not sent again, for nobody can tell whether it arrived.
+// said so (Keep-Alive: timeout=N). One that is found closed before a byte was written costs the
+// attempt nothing: another is taken. If it breaks later the attempt fails with kind connection; it
+// is not sent again, for nobody can tell whether it arrived.
 package webhook

@@ -1,11 +1,13 @@
 package webhook
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
-	"time"
 
 	"nightshift/jobs"
 )
@@ -19,116 +21,108 @@ const (
 	phaseBody
 )
 
-// inlineBody is up to where a payload is sent before the answer is read. A larger one is sent
-// beside the reading, lest both sides wait for the other to read.
-const inlineBody = 16 << 10
-
-// writeWait is how long a payload may still be on its way when the answer is complete.
-const writeWait = time.Second
-
 // exchange is one request and its answer.
 type exchange struct {
 	plan  *plan
 	phase int
-	kept  bool // it went out on a kept connection
+	conn  *conn // nil: there was none
+	kept  bool  // it had served the Transport before
 
-	resp     *http.Response // nil: none came. Its Body is read
-	body     []byte         // up to MaxResult+1 bytes of it
-	size     int64          // bytes of the body that came
-	past     bool           // it was larger than is read
-	reusable bool           // the connection may serve another request
+	resp *http.Response // nil: none came. Its Body is read
+	body []byte         // up to MaxResult+1 bytes of it
+	size int64          // bytes of the body that came
+	past bool           // it was larger than is read
+
+	trace httptrace.ClientTrace
 }
 
-var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
-
-// do writes the request, once, and reads the answer. Closing c ends it.
-func (x *exchange) do(c *conn, call *jobs.Call) error {
-	x.kept, x.phase = c.kept, phaseSend
-	c.headroom = maxHeaderBytes
-
-	buf := buffers.Get().(*[]byte)
-	b := x.plan.render((*buf)[:0], call)
-	payload := []byte(call.Payload)
-	if x.plan.bare {
-		payload = nil
-	}
-	if len(payload) <= inlineBody {
-		b = append(b, payload...)
-		payload = nil
-	}
-	_, sendErr := c.Write(b)
-	if *buf = b; cap(b) <= 64<<10 {
-		buffers.Put(buf)
-	}
-	if payload == nil || sendErr != nil {
-		return x.finish(c, sendErr)
-	}
-	sent := make(chan error, 1)
-	go func() {
-		_, err := c.Write(payload)
-		sent <- err
-	}()
-	err := x.receive(c)
-	if err == nil {
-		select {
-		case sendErr = <-sent:
-			x.reusable = x.reusable && sendErr == nil
-			return nil
-		case <-time.After(writeWait):
-		}
-	}
-	// The answer is there, or none will come: what is left of the payload is not wanted.
-	x.reusable = false
-	c.Close()
-	if sendErr = <-sent; err != nil && x.phase <= phaseAnswer && sendErr != nil {
-		return errors.Join(err, sendErr)
-	}
-	return err
-}
-
-// finish reads the answer after a write that may have failed: who does not like a request may
-// answer and close before all of it was sent.
-func (x *exchange) finish(c *conn, sendErr error) error {
-	err := x.receive(c)
-	if sendErr != nil {
-		x.reusable = false
-		if err != nil && x.phase <= phaseAnswer {
-			return errors.Join(sendErr, err)
-		}
-	}
-	return err
-}
-
-// receive reads the answer: 1xx ones are passed over, all headers together are bounded.
-func (x *exchange) receive(c *conn) error {
-	x.phase = phaseAnswer
+// do sends the request, once, and reads the answer. The end of ctx closes the connection.
+func (x *exchange) do(ctx context.Context, over http.RoundTripper, call *jobs.Call) error {
+	ctx = context.WithValue(ctx, attemptKey{}, ctx)
+	x.trace.GotConn = x.gotConn
+	ctx = httptrace.WithClientTrace(ctx, &x.trace)
 	for {
-		if _, err := c.br.Peek(1); err != nil {
-			return err
+		req, body := x.plan.request(ctx, call)
+		x.conn = nil
+		resp, err := over.RoundTrip(req)
+		if err == nil {
+			return x.receive(resp)
 		}
+		x.conclude(body.Len())
+		// A kept connection that was closed before a byte of the request was written is not an
+		// attempt. Each turn uses one up, so this ends.
+		if x.kept && x.conn != nil && x.phase == phaseSend && ctx.Err() == nil {
+			if _, written := x.conn.progress(); written == 0 {
+				continue
+			}
+		}
+		return x.fault(err)
+	}
+}
+
+func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+	c, ok := info.Conn.(*conn)
+	if !ok {
+		return
+	}
+	x.conn, x.kept = c, info.Reused
+	c.claim()
+}
+
+// conclude finds out how far a request got that has no answer.
+func (x *exchange) conclude(unsent int) {
+	if x.conn == nil {
+		x.phase = phaseConnect
+		return
+	}
+	read, written := x.conn.progress()
+	switch {
+	case read > 0:
 		x.phase = phaseHeaders
-		resp, err := http.ReadResponse(c.br, x.plan.method)
-		switch {
-		case err != nil && c.readErr != nil:
-			return c.readErr // a line cut short also cannot be read, but that is not why
-		case err != nil:
-			return err
-		}
-		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
-			x.resp = resp
-			break
-		}
+	case unsent > 0, written == 0:
+		x.phase = phaseSend
+	default:
+		x.phase = phaseAnswer
 	}
-	c.headroom = -1
-	x.phase = phaseBody
-	if x.resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil // nobody asked for it: a status like others, and the end of the connection
-	}
-	if err := x.readBody(); err != nil {
+}
+
+// fault is what the connection itself has to say, else the cause that the Transport wraps.
+func (x *exchange) fault(err error) error {
+	if x.conn == nil {
 		return err
 	}
-	x.reusable = !x.past && !x.resp.Close && c.br.Buffered() == 0
-	return nil
+	if read, _ := x.conn.progress(); read >= maxHeaderBytes {
+		return errHeaderTooLarge
+	}
+	if own := x.conn.detail(); own != nil {
+		return own
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+var errHeaderTooLarge = errors.New("headers too large")
+
+// receive reads the body of an answer. Where it is not read to its end the connection is closed.
+func (x *exchange) receive(resp *http.Response) error {
+	defer resp.Body.Close()
+	if resp.ProtoMajor != 1 || resp.StatusCode < 100 {
+		x.phase = phaseHeaders
+		return fmt.Errorf("%s with status %d", resp.Proto, resp.StatusCode)
+	}
+	x.phase, x.resp = phaseBody, resp
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil // nobody asked for it: a status like others, and the end of the connection
+	}
+	if x.conn != nil {
+		x.conn.heed(resp.Header)
+	}
+	return x.readBody()
 }
 
 var drains = sync.Pool{New: func() any { return new([32 << 10]byte) }}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"unicode"
 	"unicode/utf8"
 
 	"nightshift/jobs"
@@ -26,6 +27,8 @@ func failureOf(x *exchange, err error) *jobs.Failure {
 	switch {
 	case errors.Is(err, errHeaderTooLarge):
 		f.Message = fmt.Sprintf("the headers of %s's answer are larger than 64 KiB", name)
+	case errors.Is(err, errUnasked):
+		f.Message = fmt.Sprintf("%s did not answer in HTTP/1.1: %s", name, errUnasked)
 	case x.phase == phaseBody:
 		f.Message = fmt.Sprintf("%s %s in the middle of the answer (status %d), after %s of its body",
 			name, brokeHow(err), x.resp.StatusCode, bytesText(x.size))
@@ -182,9 +185,9 @@ func oneLine(s string, limit int) string {
 	s = strings.ToValidUTF8(clip(s, limit), "\uFFFD")
 	s = strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\r' || r == '\t' || r == '\u2028' || r == '\u2029' || r == '\u0085':
+		case unicode.IsSpace(r), r == '\u2028', r == '\u2029':
 			return ' '
-		case r < ' ' || r == 0x7f:
+		case unicode.IsControl(r):
 			return utf8.RuneError
 		}
 		return r

@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -52,6 +54,41 @@ func TestOneRequestOnTheWirePerAttempt(t *testing.T) {
 	}
 }
 
+// dialled lets a test see the connections that a kind opens.
+type dialled struct {
+	mu   sync.Mutex
+	last *conn
+}
+
+func watchDials(k *Kind) *dialled {
+	d := &dialled{}
+	dial := k.transport.DialContext
+	k.transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		opened, err := dial(ctx, network, addr)
+		if c, ok := opened.(*conn); ok {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.last = c
+		}
+		return opened, err
+	}
+	return d
+}
+
+// conn is the one that was opened last.
+func (d *dialled) conn() *conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.last
+}
+
+func (d *dialled) isClosed() bool {
+	c := d.conn()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over != nil
+}
+
 // A connection that the receiver closed while it was idle is noticed before a request goes out.
 func TestConnectionClosedWhileIdleCostsNoAttempt(t *testing.T) {
 	for name, end := range map[string]func(*peer){
@@ -65,18 +102,73 @@ func TestConnectionClosedWhileIdleCostsNoAttempt(t *testing.T) {
 				}
 			})
 			k := newKind(t, Config{})
+			opened := watchDials(k)
 			for i := range 5 {
 				wantResult(t, call(t, k, hook(r.url)), "{}")
-				until(t, "the end to arrive", func() bool {
-					c := k.pool.pop("http://" + r.addr)
-					if c == nil {
-						return true
-					}
-					defer k.pool.put(c, nil)
-					return !c.alive()
-				})
+				until(t, "the end to arrive", opened.isClosed)
 				if n := r.requests.Load(); n != int64(i+1) {
 					t.Fatalf("%d requests for %d attempts", n, i+1)
+				}
+			}
+		})
+	}
+}
+
+// The Transport may hand out a connection at the moment at which it ends. As long as nothing of
+// the request was written the attempt goes on with another.
+func TestConnectionThatEndsAsItIsTakenCostsNoAttempt(t *testing.T) {
+	for _, method := range allMethods {
+		t.Run(method, func(t *testing.T) {
+			r := receive(t, answers(ok("")))
+			k := newKind(t, Config{})
+			opened := watchDials(k)
+			spec := jobs.Spec{Webhook: &jobs.Webhook{URL: r.url, Method: method}}
+			for range 5 {
+				wantResult(t, call(t, k, spec), "")
+				c := opened.conn()
+				c.mu.Lock()
+				c.over = errSpent // the Transport does not know yet
+				c.mu.Unlock()
+			}
+			if r.requests.Load() != 5 || r.conns.Load() != 5 {
+				t.Errorf("%d requests, %d connections", r.requests.Load(), r.conns.Load())
+			}
+		})
+	}
+}
+
+func TestConnectionThatSpeaksFirstIsGivenNoRequest(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := newConn(ours, ours)
+	defer c.Close()
+	go func() { _, _ = theirs.Write([]byte("SSH-2.0-OpenSSH_9.2\r\n")) }()
+	if n, err := c.Read(make([]byte, 100)); n != 0 || err != errUnasked {
+		t.Errorf("read: %d bytes, %v", n, err)
+	}
+	if n, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); n != 0 || err != errUnasked {
+		t.Errorf("write: %d bytes, %v", n, err)
+	}
+	x := exchange{plan: &plan{name: "h.example:80"}, conn: c, phase: phaseSend}
+	rep := failed(failureOf(&x, x.fault(io.ErrUnexpectedEOF)))
+	wantFailure(t, rep, jobs.FailConnection, "h.example:80 did not answer in HTTP/1.1")
+}
+
+// What comes after an answer is not the answer to the next request, even if it reads like one.
+func TestBytesBeforeARequestAreNotItsAnswer(t *testing.T) {
+	quiet(t)
+	forged := ok(`"forged"`)
+	for name, play := range map[string]func(*peer){
+		"with the answer before": answers(ok("{}") + forged),
+		"and no body":            answers("HTTP/1.1 204 No Content\r\n\r\n" + forged),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := receive(t, play)
+			k := newKind(t, Config{})
+			for range 200 {
+				rep := call(t, k, hook(r.url))
+				if strings.Contains(string(rep.Result), "forged") {
+					t.Fatalf("result %s", rep.Result)
 				}
 			}
 		})
@@ -97,6 +189,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 }
 
 func TestConnectionIsNotKeptWhereTheAnswerSaysSo(t *testing.T) {
+	quiet(t)
 	for name, answer := range map[string]string{
 		"close":           ok("{}", "Connection: close"),
 		"timeout 1":       ok("{}", "Keep-Alive: timeout=1, max=5"),
@@ -129,7 +222,7 @@ func TestIdleConnectionsAreBoundedAndSwept(t *testing.T) {
 		p.gone()
 	}))
 	k := newKind(t, Config{MaxIdlePerHost: 3})
-	k.pool.idleFor = 50 * time.Millisecond
+	k.transport.IdleConnTimeout = 50 * time.Millisecond
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() { wantGood(t, k.Run(context.Background(), kindtest.NewCall(hook(r.url)))) })
@@ -137,11 +230,6 @@ func TestIdleConnectionsAreBoundedAndSwept(t *testing.T) {
 	wg.Wait()
 	until(t, "the surplus to close", func() bool { return r.open.Load() <= 3 })
 	until(t, "the sweep", func() bool { return r.open.Load() == 0 })
-	k.pool.mu.Lock()
-	defer k.pool.mu.Unlock()
-	if k.pool.count != 0 || len(k.pool.idle) != 0 {
-		t.Errorf("%d connections for %d hosts are left", k.pool.count, len(k.pool.idle))
-	}
 }
 
 func wantGood(t *testing.T, rep jobs.Report) {

@@ -49,10 +49,11 @@ func nameServer(t testing.TB, addresses func(name string) []string) *names {
 }
 
 func (ns *names) resolver() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "udp", ns.addr)
-	}}
+	}
+	return &net.Resolver{PreferGo: true, Dial: dial}
 }
 
 // answerQuery gives nil where it stays silent: for names that begin with "silent".
@@ -130,6 +131,19 @@ func TestDeadlineEndsALookup(t *testing.T) {
 		!strings.Contains(rep.Failure.Message, "while connecting to silent.example:80") {
 		t.Errorf("stopped %v, failure %v", rep.Stopped, rep.Failure)
 	}
+}
+
+// The Transport goes on dialling for others when an attempt ends; here nothing is left of it.
+func TestDeadlineEndsAHandshake(t *testing.T) {
+	mute := receive(t, (*peer).gone)
+	k := newKind(t, Config{})
+	k.connect = time.Hour
+	rep := callFor(t, k, hook("https://"+mute.addr+"/"), 50*time.Millisecond)
+	if rep.Stopped != jobs.ErrTimeout ||
+		!strings.Contains(rep.Failure.Message, "while connecting to "+mute.addr) {
+		t.Errorf("stopped %v, failure %v", rep.Stopped, rep.Failure)
+	}
+	until(t, "the connection to close", func() bool { return mute.open.Load() == 0 })
 }
 
 func TestManyAddressesAreFine(t *testing.T) {

@@ -85,7 +85,8 @@ func (p PrivatePolicy) lists(host string, at netip.AddrPort) bool {
 	return false
 }
 
-const entryForms = "want host:port or CIDR[:port], such as 127.0.0.1:8080, api.internal:443, 10.0.0.0/8"
+const entryForms = "want host:port or CIDR[:port], " +
+	"such as 127.0.0.1:8080, api.internal:443, 10.0.0.0/8"
 
 func parseEntry(item string) (privateEntry, error) {
 	e := privateEntry{text: item}
@@ -119,7 +120,8 @@ func parseEntry(item string) (privateEntry, error) {
 		return e, fmt.Errorf("%.100q has no valid host: %s", item, entryForms)
 	}
 	if neverNames[e.host] {
-		return e, fmt.Errorf("%s is a cloud metadata service: it is never called, no list allows it", e.host)
+		return e, fmt.Errorf("%s is a cloud metadata service: "+
+			"it is never called, no list allows it", e.host)
 	}
 	return e, nil
 }

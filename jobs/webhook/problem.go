@@ -27,7 +27,7 @@ func (k *Kind) readProblem(x *exchange, rep *jobs.Report) {
 		rep.Notes = append(rep.Notes, fmt.Sprintf(format, args...))
 	}
 	var members map[string]json.RawMessage
-	if len(x.body) > jobs.MaxResult || !validJSON(x.body) ||
+	if len(x.body) > jobs.MaxResult || jobs.ValidJSON(x.body) != nil ||
 		json.Unmarshal(x.body, &members) != nil || members == nil {
 		note("the problem+json answer is not a JSON object of up to 64 KiB: not read")
 		return

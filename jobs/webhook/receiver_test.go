@@ -98,6 +98,9 @@ func (p *peer) request() error {
 	if err != nil {
 		return err
 	}
+	if len(req.TransferEncoding) > 0 {
+		req.Header["Transfer-Encoding"] = req.TransferEncoding // ReadRequest moved it away
+	}
 	p.r.mu.Lock()
 	p.r.bodies = append(p.r.bodies, string(body))
 	p.r.heads = append(p.r.heads, req.Header)

@@ -2,11 +2,11 @@ package webhook
 
 import (
 	"bytes"
-	"encoding/base64"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,19 +16,13 @@ import (
 
 // plan is a webhook made ready: all of a request that no run changes.
 type plan struct {
-	tls        bool
-	addr       string // host:port to dial
-	host       string // of the URL: lower case, no final dot, no brackets
-	serverName string
-	key        string // of the connections that serve it
-	name       string // host:port as it stands in messages
+	host string // of the URL: lower case, no final dot, no brackets
+	name string // host:port as it stands in messages
 
-	method *http.Request // tells http.ReadResponse the method
-	bare   bool          // no body is sent
-
-	head      []byte // request line and headers, up to what depends on the run
-	overrides map[string]bool
-	nightshft bool // send the Nightshift-* headers
+	template  *http.Request
+	bare      bool            // no body is sent
+	overrides map[string]bool // headers the job sets itself, in canonical form
+	announce  bool            // send the Nightshift-* headers
 }
 
 // plans remembers the plans of webhooks by pointer: a webhook is not changed once it was called.
@@ -41,7 +35,7 @@ type plans struct {
 
 const maxPlans = 1024
 
-// of gives the plan of a webhook, or an error that says what cannot be rendered.
+// of gives the plan of a webhook, or an error that says what cannot be sent.
 func (ps *plans) of(w *jobs.Webhook) (*plan, error) {
 	ps.mu.RLock()
 	p := ps.known[w]
@@ -66,7 +60,7 @@ func newPlan(w *jobs.Webhook, userAgent string) (*plan, error) {
 	if w == nil {
 		return nil, errors.New("the job has no webhook")
 	}
-	p := &plan{nightshft: w.NightshiftHeaders == nil || *w.NightshiftHeaders}
+	p := &plan{announce: w.NightshiftHeaders == nil || *w.NightshiftHeaders}
 	u, err := p.target(w.URL)
 	if err != nil {
 		return nil, err
@@ -75,46 +69,34 @@ func newPlan(w *jobs.Webhook, userAgent string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.method = &http.Request{Method: method}
-	p.bare = method == http.MethodGet || method == http.MethodHead || method == http.MethodTrace
-	p.overrides, err = checkHeaders(w.Headers)
-	if err != nil {
+	if err := checkHeaders(w.Headers); err != nil {
 		return nil, err
 	}
-
-	b := bytes.NewBuffer(make([]byte, 0, 512))
-	fmt.Fprintf(b, "%s %s HTTP/1.1\r\n", method, requestTarget(u))
-	p.ours(b, "Host", hostHeader(u))
-	p.ours(b, "User-Agent", userAgent)
+	p.bare = method == http.MethodGet || method == http.MethodHead || method == http.MethodTrace
+	p.template = &http.Request{Method: method, URL: u, Header: http.Header{"User-Agent": {userAgent}}}
 	if !p.bare {
-		p.ours(b, "Content-Type", "application/json")
+		p.template.Header["Content-Type"] = []string{"application/json"}
 	}
-	if u.User != nil {
-		secret, _ := u.User.Password()
-		basic := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + secret))
-		p.ours(b, "Authorization", "Basic "+basic)
-	}
-	for _, name := range slices.Sorted(mapKeys(w.Headers)) {
-		fmt.Fprintf(b, "%s: %s\r\n", name, strings.Trim(w.Headers[name], " \t"))
-	}
-	p.head = b.Bytes()
+	p.override(w.Headers)
 	return p, nil
 }
 
-func mapKeys(m map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
+// override sets the job's own headers. Their names keep their spelling, which some receivers
+// mind; net/http knows User-Agent in its own alone and takes Host from elsewhere.
+func (p *plan) override(headers map[string]string) {
+	p.overrides = make(map[string]bool, len(headers))
+	for name, value := range headers {
+		canonical := http.CanonicalHeaderKey(name)
+		p.overrides[canonical] = true
+		delete(p.template.Header, canonical)
+		switch canonical {
+		case "Host":
+			p.template.Host = strings.Trim(value, " \t")
+			continue
+		case "User-Agent":
+			name = canonical
 		}
-	}
-}
-
-// ours writes a header unless the job sets one of that name.
-func (p *plan) ours(b *bytes.Buffer, name, value string) {
-	if !p.overrides[strings.ToLower(name)] {
-		b.WriteString(name + ": " + value + "\r\n")
+		p.template.Header[name] = []string{value}
 	}
 }
 
@@ -125,59 +107,99 @@ func methodOf(method string) (string, error) {
 	}
 	m := strings.ToUpper(method)
 	if m == http.MethodConnect || !isToken(m) {
-		return "", fmt.Errorf("the method %.40q cannot be sent: want one such as POST, PUT or GET", method)
+		return "", fmt.Errorf("the method %.40q cannot be sent: "+
+			"want one such as POST, PUT or GET", method)
 	}
 	return m, nil
 }
 
-// render appends the request up to the end of its headers.
+// noBody is a body without content that net/http does not know as such. It takes a request
+// without a body for one it may send again if it is a GET or the like, or carries an
+// Idempotency-Key; with http.NoBody too.
+type noBody struct{}
+
+func (noBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (noBody) Close() error             { return nil }
+
+// identity keeps net/http from asking noBody whether it is empty and from sending it in chunks:
+// nothing goes out after the headers.
+var identity = []string{"identity"}
+
+// request makes the request of an attempt, and what of its body is still unsent. It can be sent
+// but once: a body is set and GetBody is not.
+func (p *plan) request(ctx context.Context, call *jobs.Call) (*http.Request, *bytes.Reader) {
+	req := p.template.WithContext(ctx)
+	req.Header = p.header(call)
+	if p.bare {
+		req.Body, req.TransferEncoding = noBody{}, identity
+		return req, bytes.NewReader(nil)
+	}
+	payload := []byte(call.Payload)
+	if len(payload) == 0 {
+		payload = []byte("{}") // what a run without a payload has
+	}
+	body := bytes.NewReader(payload)
+	// In this form, and no other, net/http writes headers and body in one go.
+	req.Body, req.ContentLength = io.NopCloser(body), int64(len(payload))
+	return req, body
+}
+
+// runHeaders is how many headers a run adds at most.
+const runHeaders = 10
+
+// header is the headers of an attempt.
 //
 // Nightshift-Scheduled-For and Nightshift-Catch-Up (true or false) are sent only for a run that
 // has a planned instant. Nightshift-Deadline is when the attempt's time is up. Instants are
 // RFC 3339 UTC with milliseconds. With nightshift_headers: false none of these is sent, but
 // Idempotency-Key and traceparent are.
-func (p *plan) render(b []byte, call *jobs.Call) []byte {
-	b = append(b, p.head...)
-	b = p.header(b, "Idempotency-Key", call.Operation.String())
-	if p.nightshft {
-		b = p.header(b, "Nightshift-Job", call.Job)
-		b = p.header(b, "Nightshift-Run", call.Run.String())
-		b = p.header(b, "Nightshift-Attempt", strconv.Itoa(call.Attempt))
-		b = p.header(b, "Nightshift-Max-Attempts", strconv.Itoa(call.MaxAttempts))
+func (p *plan) header(call *jobs.Call) http.Header {
+	h := headers{
+		plan:   p,
+		all:    make(http.Header, len(p.template.Header)+runHeaders),
+		values: make([]string, 0, runHeaders),
+	}
+	for name, values := range p.template.Header {
+		h.all[name] = values
+	}
+	h.add("Idempotency-Key", call.Operation.String())
+	if p.announce {
+		h.add("Nightshift-Job", call.Job)
+		h.add("Nightshift-Run", call.Run.String())
+		h.add("Nightshift-Attempt", strconv.Itoa(call.Attempt))
+		h.add("Nightshift-Max-Attempts", strconv.Itoa(call.MaxAttempts))
 		if call.ScheduledFor != 0 {
-			b = p.header(b, "Nightshift-Scheduled-For", call.ScheduledFor.String())
-			b = p.header(b, "Nightshift-Catch-Up", strconv.FormatBool(call.CatchUp))
+			h.add("Nightshift-Scheduled-For", call.ScheduledFor.String())
+			h.add("Nightshift-Catch-Up", strconv.FormatBool(call.CatchUp))
 		}
 		if !call.Deadline.IsZero() {
-			b = p.header(b, "Nightshift-Deadline", jobs.TimeOf(call.Deadline).String())
+			h.add("Nightshift-Deadline", jobs.TimeOf(call.Deadline).String())
 		}
 		if call.CallbackURL != "" {
-			b = p.header(b, "Nightshift-Callback", call.CallbackURL)
-			b = p.header(b, "Nightshift-Token", call.CallbackToken)
+			h.add("Nightshift-Callback", call.CallbackURL)
+			h.add("Nightshift-Token", call.CallbackToken)
 		}
 	}
 	if call.Traceparent != "" {
-		b = p.header(b, "traceparent", call.Traceparent)
+		h.add("Traceparent", call.Traceparent)
 	}
-	if !p.bare {
-		b = append(b, "Content-Length: "...)
-		b = strconv.AppendInt(b, int64(len(call.Payload)), 10)
-		b = append(b, "\r\n"...)
-	}
-	return append(b, "\r\n"...)
+	return h.all
 }
 
-// header appends a header of ours. A value with a control character is left out: it comes
-// from the server and would be a fault there, but it must not become a second header.
-func (p *plan) header(b []byte, name, value string) []byte {
-	if len(p.overrides) > 0 && p.overrides[strings.ToLower(name)] {
-		return b
+// headers collects what a run adds. All values lie in one array.
+type headers struct {
+	plan   *plan
+	all    http.Header
+	values []string
+}
+
+// add leaves out a header that the job sets itself, and a value with a control character: it
+// comes from the server and would be a fault there, but it must not fail the attempt.
+func (h *headers) add(name, value string) {
+	if h.plan.overrides[name] || strings.IndexFunc(value, isControl) >= 0 {
+		return
 	}
-	if strings.IndexFunc(value, isControl) >= 0 {
-		return b
-	}
-	b = append(b, name...)
-	b = append(b, ": "...)
-	b = append(b, value...)
-	return append(b, "\r\n"...)
+	h.values = append(h.values, value)
+	n := len(h.values)
+	h.all[name] = h.values[n-1 : n : n]
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 )
 
 // sent runs one attempt against a receiver and gives what it got.
-func sent(t *testing.T, change func(w *jobs.Webhook, c *jobs.Call)) (line, host, body string, h http.Header) {
+func sent(
+	t *testing.T, change func(w *jobs.Webhook, c *jobs.Call),
+) (line, host, body string, h http.Header) {
 	t.Helper()
 	r := receive(t, answers(ok("")))
 	w := &jobs.Webhook{URL: r.url + "?q=1"}
@@ -129,6 +132,9 @@ func TestMethodDecidesWhetherABodyIsSent(t *testing.T) {
 			if got := h.Get("Content-Length"); got != want || (body != "") != (want != "") {
 				t.Errorf("content length %q, body %q: want %q", got, body, want)
 			}
+			if got := h.Get("Transfer-Encoding"); got != "" {
+				t.Errorf("transfer encoding %q", got)
+			}
 			if (h.Get("Content-Type") != "") != (want != "") {
 				t.Errorf("content type %q", h.Get("Content-Type"))
 			}
@@ -142,12 +148,13 @@ func TestMethodDecidesWhetherABodyIsSent(t *testing.T) {
 
 func TestURLIsSentSafely(t *testing.T) {
 	for suffix, want := range map[string]string{
-		"/a b?c d=é":     "/a%20b?c%20d=%C3%A9",
-		"":               "/",
-		"?x=1":           "/?x=1",
-		"/p#fragment":    "/p",
-		"/%41%2F?a=%0d":  "/%41%2F?a=%0d",
-		"/x?y=1+2&z=[3]": "/x?y=1+2&z=[3]",
+		"/a%20b?c=%C3%A9": "/a%20b?c=%C3%A9",
+		"/p//q/../r":      "/p//q/../r",
+		"":                "/",
+		"?x=1":            "/?x=1",
+		"/p#fragment":     "/p",
+		"/%41%2F?a=%0d":   "/%41%2F?a=%0d",
+		"/x?y=1+2&z=[3]":  "/x?y=1+2&z=[3]",
 	} {
 		r := receive(t, answers(ok("")))
 		rep := call(t, newKind(t, Config{}), hook("http://"+r.addr+suffix))
@@ -158,24 +165,77 @@ func TestURLIsSentSafely(t *testing.T) {
 	}
 }
 
-func TestUserOfTheURLBecomesBasicAuthorization(t *testing.T) {
-	r := receive(t, answers(ok("")))
-	wantResult(t, call(t, newKind(t, Config{}), hook("http://u:p%40ss@"+r.addr+"/")), "")
-	if got := r.heads[0].Get("Authorization"); got != "Basic dTpwQHNz" {
-		t.Errorf("authorization %q", got)
+// Jobs are refused when they are saved for all that the kind refuses, or a run would find out.
+func TestWhatTheKindRefusesIsRefusedAtSave(t *testing.T) {
+	for _, w := range refused {
+		if _, err := newPlan(&w, "test"); err == nil {
+			t.Errorf("%+v: the kind would send it", w)
+		}
+		if faults := (&jobs.Job{Webhook: &w}).Check(); len(faults) == 0 {
+			t.Errorf("%+v: can be saved", w)
+		}
 	}
 }
 
-func TestInternationalHostIsWrittenInASCII(t *testing.T) {
-	p, err := newPlan(&jobs.Webhook{URL: "https://bücher.example:8443/x"}, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.addr != "xn--bcher-kva.example:8443" || p.serverName != "xn--bcher-kva.example" {
-		t.Errorf("address %q, server name %q", p.addr, p.serverName)
-	}
-	if !strings.Contains(string(p.head), "\r\nHost: xn--bcher-kva.example:8443\r\n") {
-		t.Errorf("head %q", p.head)
+func withHeader(name, value string) jobs.Webhook {
+	return jobs.Webhook{URL: "http://127.0.0.1:1/", Headers: map[string]string{name: value}}
+}
+
+var refused = []jobs.Webhook{
+	{URL: ""},
+	{URL: "http://"},
+	{URL: "http:///x"},
+	{URL: "ftp://h/"},
+	{URL: "http:h"},
+	{URL: "/x"},
+	{URL: "http://h:0/"},
+	{URL: "http://h:65536/"},
+	{URL: "http://h:x/"},
+	{URL: "http://[::1/"},
+	{URL: "http://h/%zz"},
+	{URL: "http://h/a b"},
+	{URL: "http://h/?q=é"},
+	{URL: "http://bücher.example/"},
+	{URL: "http://u:p@h/"},
+	{URL: "http://u@h/"},
+	{URL: "http://./"},
+	{URL: "http://h/", Method: "CONNECT"},
+	{URL: "http://h/", Method: "PO ST"},
+	{URL: "http://h/", Headers: map[string]string{"x-a": "1", "X-A": "2"}},
+	withHeader("Content-Length", "5"), withHeader("transfer-encoding", "chunked"),
+	withHeader("Connection", "close"), withHeader("Keep-Alive", "x"), withHeader("TE", "trailers"),
+	withHeader("Trailer", "x"), withHeader("Upgrade", "h2c"), withHeader("HTTP2-Settings", "x"),
+	withHeader("Expect", "100-continue"), withHeader("Proxy-Authorization", "x"),
+	withHeader("Proxy-Connection", "x"), withHeader("Bad Name", "x"), withHeader("", "x"),
+	withHeader("X-Nul", "a\x00b"), withHeader("X-Line", "a\nb"), withHeader("X-Del", "a\x7fb"),
+	withHeader("Host", ""), withHeader("Host", "a/b"), withHeader("host", "u@h"),
+	withHeader("Host", "a b"), withHeader("Host", "bücher.example"), withHeader("Host", "h?x"),
+}
+
+func TestWhatCanBeSavedCanBeSent(t *testing.T) {
+	for _, w := range []jobs.Webhook{
+		{URL: "https://example.com"},
+		{URL: "http://[::1]:8080/x?y={}|"},
+		{URL: "http://Example.COM.:80/"},
+		{URL: "http://xn--bcher-kva.example/%C3%A9"},
+		{URL: "http://a_b/", Method: "DELETE"},
+		withHeader("Host", "virtual.example"), withHeader("host", "virtual.example:8443"),
+		withHeader("Host", "[::1]:80"), withHeader("X-Text", "a\tb é"), withHeader("User-Agent", ""),
+		withHeader("Authorization", "Bearer x"), withHeader("X-!#$%&'*+-.^_`|~", "x"),
+	} {
+		if faults := (&jobs.Job{Webhook: &w}).Check(); len(faults) != 0 {
+			t.Errorf("%+v: cannot be saved: %v", w, faults)
+			continue
+		}
+		p, err := newPlan(&w, "test")
+		if err != nil {
+			t.Errorf("%+v: %v", w, err)
+			continue
+		}
+		req, _ := p.request(t.Context(), kindtest.NewCall(jobs.Spec{Webhook: &w}))
+		if err := req.Write(io.Discard); err != nil {
+			t.Errorf("%+v: %v", w, err)
+		}
 	}
 }
 

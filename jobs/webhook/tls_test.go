@@ -23,7 +23,9 @@ import (
 
 // secure starts an HTTPS receiver with a certificate for this name and time, and the pool that
 // trusts it.
-func secure(t *testing.T, name string, until time.Time, change func(*tls.Config)) (*httptest.Server, *x509.CertPool) {
+func secure(
+	t *testing.T, name string, until time.Time, change func(*tls.Config),
+) (*httptest.Server, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -32,7 +34,8 @@ func secure(t *testing.T, name string, until time.Time, change func(*tls.Config)
 	cert := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, DNSNames: []string{name},
 		NotBefore: until.Add(-48 * time.Hour), NotAfter: until,
-		BasicConstraintsValid: true, IsCA: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true, IsCA: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	if ip := net.ParseIP(name); ip != nil {
 		cert.DNSNames, cert.IPAddresses = nil, []net.IP{ip}

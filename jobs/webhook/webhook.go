@@ -4,9 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
+	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"nightshift/jobs"
@@ -37,15 +38,13 @@ type Config struct {
 
 // Kind calls webhooks. It is safe for concurrent use; Close it when no attempt runs.
 type Kind struct {
-	guard   guard
-	plans   plans
-	pool    pool
-	tls     *tls.Config
-	connect time.Duration // for name, TCP and TLS
-	now     func() time.Time
-	lookup  *net.Resolver // nil: the system's
-
-	watchers sync.WaitGroup
+	guard     guard
+	plans     plans
+	transport *http.Transport
+	tls       *tls.Config
+	connect   time.Duration // for name, TCP and TLS
+	now       func() time.Time
+	lookup    *net.Resolver // nil: the system's
 }
 
 var _ jobs.Kind = (*Kind)(nil)
@@ -59,10 +58,9 @@ func New(cfg Config) *Kind {
 	if perHost <= 0 {
 		perHost = idlePerHost
 	}
-	return &Kind{
+	k := &Kind{
 		guard: newGuard(cfg.Private, cfg.Self),
 		plans: plans{userAgent: "nightshift/" + version},
-		pool:  pool{perHost: perHost, total: idleTotal, idleFor: idleTimeout},
 		tls: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
 			RootCAs:            cfg.RootCAs,
@@ -72,13 +70,23 @@ func New(cfg Config) *Kind {
 		connect: connectTimeout,
 		now:     time.Now,
 	}
+	k.transport = &http.Transport{
+		Proxy:                  nil, // the address dialled must be the one checked
+		DialContext:            k.dialTCP,
+		DialTLSContext:         k.dialTLS,
+		DisableCompression:     true,
+		MaxIdleConns:           idleTotal,
+		MaxIdleConnsPerHost:    perHost,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes, // 1xx answers before it included
+		Protocols:              new(http.Protocols),
+	}
+	k.transport.Protocols.SetHTTP1(true)
+	return k
 }
 
 // Close closes the kept connections. Attempts that still run close theirs as they end.
-func (k *Kind) Close() {
-	k.pool.close()
-	k.watchers.Wait()
-}
+func (k *Kind) Close() { k.transport.CloseIdleConnections() }
 
 // Run executes one attempt: one request, written once, and its answer. A report has ExitCode -1.
 //
@@ -89,36 +97,28 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 	if err != nil {
 		return failed(&jobs.Failure{Kind: jobs.FailInvalid, Message: err.Error()})
 	}
-	s := k.watch(ctx, call.Kill)
-	defer s.release()
-
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if call.Kill != nil {
+		go func() {
+			select {
+			case <-call.Kill:
+				cancel(jobs.ErrShutdown)
+			case <-ctx.Done():
+			}
+		}()
+	}
 	x := exchange{plan: p, phase: phaseConnect}
-	c := k.pool.take(p.key)
-	if c == nil {
-		if c, err = k.dial(ctx, s, p); err != nil {
-			return k.broken(s, &x, err)
-		}
+	if err := x.do(ctx, k.transport, call); err != nil {
+		return k.broken(ctx, &x, err)
 	}
-	if err := s.during(c); err != nil {
-		c.Close()
-		return k.broken(s, &x, err)
-	}
-	if err := x.do(c, call); err != nil {
-		c.Close()
-		return k.broken(s, &x, err)
-	}
-	s.release() // from here on nothing closes it: it may serve another attempt
-	if x.reusable && k.pool.put(c, x.resp.Header) {
-		return k.judge(&x, call)
-	}
-	c.Close()
 	return k.judge(&x, call)
 }
 
 // broken reports an attempt that has no full answer: it was stopped, or the exchange failed.
-func (k *Kind) broken(s *stop, x *exchange, err error) jobs.Report {
-	cause := s.why()
-	if cause == nil && x.resp != nil && !succeeded(x.resp.StatusCode) {
+func (k *Kind) broken(ctx context.Context, x *exchange, err error) jobs.Report {
+	stopped := ctx.Err() != nil
+	if !stopped && x.resp != nil && !succeeded(x.resp.StatusCode) {
 		// The status alone is the verdict; what is missing of the body is only noted.
 		rep := k.judge(x, nil)
 		rep.Notes = append(rep.Notes, "the answer broke off after "+bytesText(x.size))
@@ -128,11 +128,25 @@ func (k *Kind) broken(s *stop, x *exchange, err error) jobs.Report {
 	if x.resp != nil {
 		rep.HTTPStatus = x.resp.StatusCode
 	}
-	if cause != nil {
-		rep.Stopped = cause
-		rep.Failure = stoppedFailure(x, cause)
+	if stopped {
+		rep.Stopped = causeOf(ctx)
+		rep.Failure = stoppedFailure(x, rep.Stopped)
 	}
 	return rep
+}
+
+// causeOf is one of the causes in jobs for which ctx ended.
+func causeOf(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	for _, known := range []error{jobs.ErrCancelled, jobs.ErrShutdown, jobs.ErrTimeout} {
+		if errors.Is(cause, known) {
+			return known
+		}
+	}
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return jobs.ErrTimeout
+	}
+	return jobs.ErrShutdown
 }
 
 func failed(f *jobs.Failure) jobs.Report {

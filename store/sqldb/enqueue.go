@@ -88,7 +88,7 @@ func (s *Store) enqueue(tx Tx, sub *store.Submission) (store.Submitted, error) {
 func submitted(run *jobs.Run, duplicate bool) store.Submitted {
 	return store.Submitted{
 		ID: run.ID, Job: run.Job, Version: run.Version, State: run.State,
-		Operation: run.OperationID, DueAt: run.DueAt, Duplicate: duplicate, Run: run,
+		Operation: run.OperationID, DueAt: run.DueAt, Duplicate: duplicate,
 	}
 }
 

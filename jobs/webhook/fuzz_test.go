@@ -1,0 +1,56 @@
+package webhook
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"nightshift/jobs/kindtest"
+)
+
+// FuzzAnswer: whatever bytes a receiver answers with, the report is bounded and valid.
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range []string{
+		"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 503 Busy\r\nRetry-After: 1\r\nX-\xff: \xc3(\r\n\r\nno",
+		"HTTP/1.1 422 No\r\nContent-Type: application/problem+json\r\n\r\n" +
+			`{"type":"T","detail":"d\u0085","retryable":true,"retry_after":"Sun, 29 Nov 2026 12:00:30 GMT"}`,
+		"HTTP/1.1 302 Found\r\nLocation: http://u:p@h/p?q\r\n\r\n", "HTTP/1.1 101 \r\n\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	quiet(f)
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		k := New(Config{})
+		k.now = func() time.Time { return time.Unix(1764460800, 0) }
+		ours, theirs := net.Pipe()
+		k.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			return newConn(ours, ours), nil
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer theirs.Close()
+			if _, err := http.ReadRequest(bufio.NewReader(theirs)); err == nil {
+				_, _ = theirs.Write(answer)
+			}
+		}()
+		kindtest.CheckReport(t, k.Run(context.Background(), kindtest.NewCall(hook("http://h.example/"))))
+		k.Close()
+		ours.Close()
+		<-done
+	})
+}
+
+// quiet drops what net/http says of answers that nobody asked for.
+func quiet(t testing.TB) {
+	log.SetOutput(io.Discard)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+}
