@@ -66,7 +66,9 @@ type access struct {
 	saved map[string]jobs.Time // as the store has it
 }
 
-func newAccess(ctx context.Context, st store.Store, now func() jobs.Time, log *slog.Logger) (*access, error) {
+func newAccess(
+	ctx context.Context, st store.Store, now func() jobs.Time, log *slog.Logger,
+) (*access, error) {
 	a := &access{
 		store: st, now: now, log: log,
 		used: map[string]jobs.Time{}, saved: map[string]jobs.Time{},

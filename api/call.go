@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,8 +60,10 @@ func (c *call) body(limit int64) ([]byte, error) {
 		return nil, nil
 	}
 	in := http.NewResponseController(c.Response())
-	grace := bodyGrace + time.Duration(limit/bodyRate)*time.Second
-	_ = in.SetReadDeadline(time.Now().Add(grace))
+	if limit > maxBody { // else it has the deadline of every body
+		grace := bodyGrace + time.Duration(limit/bodyRate)*time.Second
+		_ = in.SetReadDeadline(time.Now().Add(grace))
+	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
@@ -138,7 +141,6 @@ func (c *call) readRun(id jobs.ID) (*jobs.Run, error) {
 func (c *call) parseQuery() error {
 	raw := c.Request().URL.RawQuery
 	if raw == "" {
-		c.query = url.Values{}
 		return nil
 	}
 	q, err := url.ParseQuery(raw)
@@ -148,15 +150,21 @@ func (c *call) parseQuery() error {
 	var faults []jobs.Fault
 	for name, values := range q {
 		i := slices.IndexFunc(c.route.query, func(p param) bool { return p.name == name })
+		bad := jobs.Fault{Location: "query." + clip(name)}
 		switch {
 		case i < 0:
-			faults = append(faults, jobs.Fault{Location: "query." + clip(name), Message: c.unknownParam()})
+			bad.Message = c.unknownParam()
 		case len(values) > 1 && !c.route.query[i].many:
-			faults = append(faults, jobs.Fault{Location: "query." + name, Message: "is given more than once"})
+			bad.Message = "is given more than once"
+		default:
+			continue
 		}
+		faults = append(faults, bad)
 	}
 	if faults != nil {
-		slices.SortFunc(faults, func(a, b jobs.Fault) int { return strings.Compare(a.Location, b.Location) })
+		slices.SortFunc(faults, func(a, b jobs.Fault) int {
+			return strings.Compare(a.Location, b.Location)
+		})
 		return invalid(faults)
 	}
 	c.query = q
@@ -285,6 +293,9 @@ type condition struct {
 	tags  []string
 }
 
+// entityTag is the opaque part of a tag (RFC 9110, 8.8.3).
+var entityTag = regexp.MustCompile(`^"[\x21\x23-\x7e\x80-\xff]*"$`)
+
 func (c *call) condition(header string) (condition, error) {
 	lines := c.Request().Header.Values(header)
 	if len(lines) == 0 {
@@ -297,7 +308,7 @@ func (c *call) condition(header string) (condition, error) {
 		switch {
 		case tag == "*":
 			cond.any = true
-		case len(opaque) >= 2 && strings.Count(opaque, `"`) == 2 && strings.Trim(opaque, `"`) == opaque[1:len(opaque)-1]:
+		case entityTag.MatchString(opaque):
 			cond.tags = append(cond.tags, tag)
 		case tag != "":
 			return cond, fault("header."+header, `want * or tags in quotes, such as "3"`)

@@ -33,9 +33,13 @@ shapes are in <a href="/openapi.json">/openapi.json</a>.</p>
 {{range .Tags}}<h2>{{.Name}}</h2>
 {{range .Routes}}<section><h3><code>{{.Method}} {{.Path}}</code></h3>
 <p>{{.Summary}}. <em>{{.Scope}}</em></p>{{with .More}}<p>{{.}}</p>{{end}}
-{{if .Params}}<table>{{range .Params}}<tr><td><code>{{.Name}}</code></td><td>{{.Doc}}</td></tr>{{end}}</table>{{end}}
+{{if .Params}}<table>
+{{range .Params}}<tr><td><code>{{.Name}}</code></td><td>{{.Doc}}</td></tr>
+{{end}}</table>{{end}}
 </section>{{end}}{{end}}
-<h2>errors</h2><table>{{range .Problems}}<tr><td>{{.Status}}</td><td><code>{{.Name}}</code></td><td>{{.Title}}</td></tr>{{end}}</table>
+<h2>errors</h2><table>
+{{range .Problems}}<tr><td>{{.Status}}</td><td><code>{{.Name}}</code></td><td>{{.Title}}</td></tr>
+{{end}}</table>
 </body></html>
 `))
 

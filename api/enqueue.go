@@ -23,7 +23,7 @@ func (c *call) from(req *jobs.Request) {
 	if strings.HasPrefix(h.Get("User-Agent"), wire.AgentCLI) {
 		req.Trigger = jobs.TriggerCLI
 	}
-	if parent := h.Get("Traceparent"); traceparent.MatchString(parent) {
+	if parent := h.Get("Traceparent"); parent != "" && traceparent.MatchString(parent) {
 		req.Traceparent = parent
 	}
 	req.Creator = c.who.Name

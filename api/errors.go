@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -34,7 +33,7 @@ var (
 	probRequest      = problemKind{"bad-request", 400, "The request is malformed"}
 	probUnauthorized = problemKind{"unauthorized", 401, "A valid token is needed"}
 	probForbidden    = problemKind{"forbidden", 403, "The token does not allow this"}
-	probOrigin       = problemKind{"foreign-origin", 403, "Calls from pages of other sites are refused"}
+	probOrigin       = problemKind{"foreign-origin", 403, "Pages of other sites may not call"}
 	probNotFound     = problemKind{"not-found", 404, "There is no such thing"}
 	probMethod       = problemKind{"method-not-allowed", 405, "The method is not allowed here"}
 	probSlow         = problemKind{"timeout", 408, "The body came too slowly"}
@@ -170,7 +169,7 @@ func (s *Server) problemOf(err error) *problem {
 	case errors.Is(err, store.ErrStale):
 		return refuse(probStale, "the If-Match of the call does not name what stands now")
 	case errors.Is(err, store.ErrState):
-		return refuse(probState, "%s", strings.TrimPrefix(err.Error(), store.ErrState.Error()+": "))
+		return refuse(probState, "what the call names is not in a state that allows it")
 	case errors.As(err, &fromWeb):
 		return ofEcho(fromWeb)
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,11 +18,19 @@ import (
 	"time"
 
 	"nightshift/jobs"
+	"nightshift/jobs/script"
 	"nightshift/jobs/webhook"
 	"nightshift/runtime"
 	"nightshift/store"
 	"nightshift/store/sqlite"
 )
+
+func TestMain(m *testing.M) {
+	if script.IsShim() {
+		os.Exit(script.ShimMain())
+	}
+	os.Exit(m.Run())
+}
 
 // testServer is a whole server: the API over the runtime over a database file.
 type testServer struct {
@@ -68,9 +77,14 @@ func newTestServer(t testing.TB) *testServer {
 		t.Fatal(err)
 	}
 	hooks := webhook.New(webhook.Config{})
+	scripts, err := script.New(script.Config{Temp: t.TempDir(), TraceOf: jobs.TraceOf})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ts.rt, err = runtime.New(ctx, runtime.Config{
-		Store: st, Kinds: map[string]jobs.Kind{jobs.KindWebhook: hooks}, Log: log,
-		Key: []byte("0123456789abcdef0123456789abcdef"), Grace: time.Second,
+		Store: st, Log: log,
+		Kinds: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scripts},
+		Key:   []byte("0123456789abcdef0123456789abcdef"), Grace: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +117,7 @@ func newTestServer(t testing.TB) *testServer {
 			t.Error(err)
 		}
 		hooks.Close()
+		scripts.Close()
 	})
 	return ts
 }

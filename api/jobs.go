@@ -285,7 +285,8 @@ func apply(c *call) error {
 	puts := make([]store.PutJob, len(file.Jobs))
 	for i, j := range file.Jobs {
 		if !c.who.reaches(j.Name) {
-			return fault("body.jobs["+strconv.Itoa(i)+"].name", "the token does not reach a job of this name")
+			place := "body.jobs[" + strconv.Itoa(i) + "].name"
+			return fault(place, "the token does not reach a job of this name")
 		}
 		puts[i].Job = j
 	}

@@ -42,7 +42,9 @@ func (timeText) Schema(huma.Registry) *huma.Schema {
 
 // Schema describes an id.
 func (idText) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: "string", Format: "uuid", Nullable: true, Description: "A UUID of version 7"}
+	return &huma.Schema{
+		Type: "string", Format: "uuid", Nullable: true, Description: "A UUID of version 7",
+	}
 }
 
 // Schema describes a length of time.
@@ -54,7 +56,9 @@ func (durationText) Schema(huma.Registry) *huma.Schema {
 }
 
 // schemaNames are those that say more than the name of the type.
-var schemaNames = map[string]string{"Request": "RunRequest", "PutToken": "TokenRequest", "Fault": "ProblemFault"}
+var schemaNames = map[string]string{
+	"Request": "RunRequest", "PutToken": "TokenRequest", "Fault": "ProblemFault",
+}
 
 // jobDocs say what the fields of a job document mean (contract 3.1).
 var jobDocs = map[string]map[string]string{
@@ -75,6 +79,18 @@ var jobDocs = map[string]map[string]string{
 		"updated_at":  "When the document last changed",
 		"description": "For people",
 		"labels":      "For people and filters; runs carry them",
+	},
+	"RunRequest": {
+		"job":             "In a batch; else the path names it",
+		"payload":         "Left out: the job's. Up to 256 KiB",
+		"delay":           "Start that much later; or run_at",
+		"run_at":          "Start then; or delay",
+		"priority":        "-100 to 100, higher first; left out: the job's",
+		"max_attempts":    "A cap on all attempts, those of rules' own budgets included",
+		"timeout":         "Of one attempt; 24h at most",
+		"correlation_id":  "Passed on to what the run makes; left out: the run's id",
+		"labels":          "Added to the job's",
+		"idempotency_key": "1 to 255 printable ASCII characters; or the header Idempotency-Key",
 	},
 	"Webhook": {
 		"url":                "http or https",
@@ -156,8 +172,8 @@ var pathParam = regexp.MustCompile(`:([a-z]+)`)
 func intro() string {
 	var b strings.Builder
 	b.WriteString("Runs jobs: webhooks and scripts, with retries by rule and a durable history.\n\n" +
-		"A body is read as JSON whatever its Content-Type, strictly: unknown fields, duplicate keys and " +
-		"wrong types are refused with every fault found and where. Times are RFC 3339 in UTC with " +
+		"A body is read as JSON whatever its Content-Type, strictly: unknown fields, duplicate keys " +
+		"and wrong types are refused with every fault found and where. Times are RFC 3339 in UTC with " +
 		"milliseconds, durations texts such as 90s, 1h30m or 7d. A field that is null counts as left " +
 		"out. Payloads and results are kept and answered byte for byte. Bodies up to 1 MiB (batch and " +
 		"apply 16 MiB), payloads up to 256 KiB. 2xx means on disk.\n\n" +

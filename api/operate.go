@@ -39,7 +39,9 @@ func getAudit(c *call) error {
 	if err != nil {
 		return within("query", err)
 	}
-	list := wire.Audit{Items: make([]wire.AuditEntry, len(items)), Next: orNull(next), Limit: page.Limit}
+	list := wire.Audit{
+		Items: make([]wire.AuditEntry, len(items)), Next: orNull(next), Limit: page.Limit,
+	}
 	for i, e := range items {
 		list.Items[i] = wire.AuditEntry{
 			ID: e.ID, At: e.At, Actor: e.Actor, Action: e.Action, Kind: e.Kind, Name: e.Name,

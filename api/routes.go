@@ -50,7 +50,9 @@ func (r *route) anyOrigin() bool { return r != nil && r.origin }
 
 // Parameters that several routes take.
 var (
-	paramLimit  = param{name: "limit", integer: true, doc: "1 to 1000, 50 where left out; more counts as 1000"}
+	paramLimit = param{
+		name: "limit", integer: true, doc: "1 to 1000, 50 where left out; more counts as 1000",
+	}
 	paramCursor = param{name: "cursor", doc: "next of the page before"}
 	paramWait   = param{name: "wait", doc: "how long to wait for the end of the run, 60s at most"}
 	paging      = []param{paramLimit, paramCursor}
@@ -167,8 +169,10 @@ func runRoutes() []*route {
 				"duplicate true, another payload 409. Payloads are compared as JSON values, numbers by " +
 				"their text. A token that may only enqueue sees id, job, state, duplicate of runs it " +
 				"did not make.",
-			headers: []param{headerKey, {name: "traceparent", doc: "W3C trace context, passed on to the job"}},
-			in:      jobs.Request{}, optional: true,
+			headers: []param{
+				headerKey, {name: "traceparent", doc: "W3C trace context, passed on to the job"},
+			},
+			in: jobs.Request{}, optional: true,
 			out: []outcome{
 				{status: 202, body: wire.Run{}, doc: "On disk. Location names the run"},
 				{status: 200, body: wire.Run{}, doc: "A duplicate; with ?wait=, the run has ended"},
@@ -219,7 +223,7 @@ func runActionRoutes() []*route {
 			optional: true,
 			out: []outcome{
 				{status: 200, body: wire.Run{}, doc: "Cancelled, now or before"},
-				{status: 202, body: wire.Run{}, doc: "An attempt is being stopped: cancelled, whatever comes out"},
+				{status: 202, body: wire.Run{}, doc: "An attempt is being stopped; then it is cancelled"},
 			},
 			problems: []problemKind{probNotFound, probState},
 		},
@@ -231,7 +235,8 @@ func runActionRoutes() []*route {
 		},
 		{
 			method: "POST", path: "/v1/runs/:id/requeue", opens: scopeOperate, body: maxBody,
-			handle: requeueRun, tag: "runs", id: "requeue-run", summary: "Run an ended run again, as a new run",
+			handle: requeueRun, tag: "runs", id: "requeue-run",
+			summary: "Run an ended run again, as a new run",
 			more: "The job as it stands, the same operation unless it had succeeded, the payload is given " +
 				"or reset is true. At most one unfinished requeue: another call answers 200 with it.",
 			in: wire.Requeue{}, optional: true,
@@ -313,8 +318,9 @@ func serverRoutes() []*route {
 		},
 		{
 			method: "GET", path: "/v1/audit", opens: scopeAdmin, whole: true, query: paging,
-			handle: getAudit, tag: "server", id: "list-audit", summary: "List who changed what, newest first",
-			out: []outcome{{status: 200, body: wire.Audit{}}},
+			handle: getAudit, tag: "server", id: "list-audit",
+			summary: "List who changed what, newest first",
+			out:     []outcome{{status: 200, body: wire.Audit{}}},
 		},
 		{
 			method: "GET", path: "/openapi.json", opens: scopeRead, handle: getSpec,
@@ -411,7 +417,8 @@ func (s *Server) serve(r *route) echo.HandlerFunc {
 				return refuse(probForbidden, "a token that is narrowed to some jobs does not reach this")
 			}
 		}
-		if enc := ec.Request().Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		enc := ec.Request().Header.Get("Content-Encoding")
+		if enc != "" && !strings.EqualFold(enc, "identity") {
 			return refuse(probEncoding, "send it without Content-Encoding")
 		}
 		if err := c.parseQuery(); err != nil {

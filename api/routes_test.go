@@ -6,6 +6,7 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +57,44 @@ func TestDescriptionIsTheCommittedOne(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Error("openapi.json is not what the routes say; look at what changed: go test ./api -update")
+	}
+}
+
+func TestDescriptionHoldsTogether(t *testing.T) {
+	text, err := describe(allRoutes(), "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec struct {
+		OpenAPI    string
+		Paths      map[string]map[string]struct{ OperationID string }
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(text, &spec); err != nil {
+		t.Fatal(err)
+	}
+	if spec.OpenAPI != "3.1.0" {
+		t.Errorf("OpenAPI %s", spec.OpenAPI)
+	}
+	refs := regexp.MustCompile(`"\$ref": "([^"]*)"`).FindAllSubmatch(text, -1)
+	if len(refs) < 100 {
+		t.Errorf("only %d references", len(refs))
+	}
+	for _, ref := range refs {
+		name, found := strings.CutPrefix(string(ref[1]), schemaPrefix)
+		if !found || spec.Components.Schemas[name] == nil {
+			t.Errorf("%s leads nowhere", ref[1])
+		}
+	}
+	ids := map[string]string{}
+	for path, methods := range spec.Paths {
+		for method, op := range methods {
+			at := method + " " + path
+			if other := ids[op.OperationID]; other != "" || op.OperationID == "" {
+				t.Errorf("%s has the id %q of %q", at, op.OperationID, other)
+			}
+			ids[op.OperationID] = at
+		}
 	}
 }
 

@@ -47,7 +47,8 @@ func (c *call) runFilter() (f store.RunFilter, err error) {
 	var faults []jobs.Fault
 	for _, p := range c.route.query {
 		if q.Has(p.name) && q.Get(p.name) == "" {
-			faults = append(faults, jobs.Fault{Location: "query." + p.name, Message: "is empty: leave it out"})
+			empty := jobs.Fault{Location: "query." + p.name, Message: "is empty: leave it out"}
+			faults = append(faults, empty)
 		}
 	}
 	for name := range strings.SplitSeq(strings.Join(q["state"], ","), ",") {

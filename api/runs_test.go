@@ -81,7 +81,7 @@ func TestListOfRunsFilters(t *testing.T) {
 		fmt.Fprint(w, `{"type":"CardDeclined","detail":"card 42 declined"}`)
 	}, `"queue":"money"`)
 	good := ts.enqueue("good", `{"correlation_id":"order-1"}`)
-	bad := ts.enqueue("bad", `{"labels":{"tier":"gold"}}`)
+	bad := ts.enqueue("bad", `{"labels":{"tier":"gold","note":"a<b & c"}}`)
 	later := ts.enqueue("good", `{"delay":"1h"}`)
 	ts.until(good, "succeeded")
 	failed := ts.until(bad, "failed")
@@ -89,31 +89,32 @@ func TestListOfRunsFilters(t *testing.T) {
 	ts.until(again, "succeeded")
 	middle := url.QueryEscape(failed.field("created_at"))
 	for query, want := range map[string][]string{
-		"":                          {again, later, bad, good},
-		"job=bad":                   {bad},
-		"job=absent":                {},
-		"state=failed":              {bad},
-		"state=failed,scheduled":    {later, bad},
-		"state=failed&state=queued": {bad},
-		"queue=money":               {bad},
-		"queue=default":             {again, later, good},
-		"label=tier:gold":           {bad},
-		"label=tier":                {bad},
-		"label=tier:silver":         {},
-		"label=team:data":           {again, later, good},
-		"correlation_id=order-1":    {again, good},
-		"error_kind=http":           {bad},
-		"error_type=CardDeclined":   {bad},
-		"error_type=Card":           {},
-		"trigger=requeue":           {again},
-		"trigger=api&state=failed":  {bad},
-		"since=" + middle:           {again, later, bad},
-		"until=" + middle:           {bad, good},
-		"q=" + bad[:18]:             {bad},
-		"q=order":                   {again, good},
-		"q=DECLINED":                {bad},
-		"q=nothing":                 {},
-		"schedule=night":            {},
+		"":                           {again, later, bad, good},
+		"job=bad":                    {bad},
+		"job=absent":                 {},
+		"state=failed":               {bad},
+		"state=failed,scheduled":     {later, bad},
+		"state=failed&state=queued":  {bad},
+		"queue=money":                {bad},
+		"queue=default":              {again, later, good},
+		"label=tier:gold":            {bad},
+		"label=tier":                 {bad},
+		"label=note:a%3Cb%20%26%20c": {bad},
+		"label=tier:silver":          {},
+		"label=team:data":            {again, later, good},
+		"correlation_id=order-1":     {again, good},
+		"error_kind=http":            {bad},
+		"error_type=CardDeclined":    {bad},
+		"error_type=Card":            {},
+		"trigger=requeue":            {again},
+		"trigger=api&state=failed":   {bad},
+		"since=" + middle:            {again, later, bad},
+		"until=" + middle:            {bad, good},
+		"q=" + bad[:18]:              {bad},
+		"q=order":                    {again, good},
+		"q=DECLINED":                 {bad},
+		"q=nothing":                  {},
+		"schedule=night":             {},
 	} {
 		var page struct{ Items []struct{ ID string } }
 		ts.call("GET", "/v1/runs?"+query, "").want(200).into(&page)

@@ -130,7 +130,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) callerOf(r *http.Request) string {
 	if s.hosts.trusted(r) {
 		trust := make([]echo.TrustOption, 0, len(s.hosts.proxies)+3)
-		trust = append(trust, echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false))
+		trust = append(trust,
+			echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false))
 		for _, p := range s.hosts.proxies {
 			trust = append(trust, echo.TrustIPRange(ipNet(p)))
 		}

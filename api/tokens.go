@@ -107,7 +107,9 @@ func putToken(c *call) error {
 }
 
 // saveToken makes the token, or changes what it opens; its secret then stays.
-func (c *call) saveToken(body wire.PutToken, may func(standing store.Token, stands bool) error) error {
+func (c *call) saveToken(
+	body wire.PutToken, may func(standing store.Token, stands bool) error,
+) error {
 	if err := within("body", jobs.Invalid(checkToken(body, c.s.rt.Now()))); err != nil {
 		return err
 	}
@@ -152,7 +154,8 @@ func (c *call) saveToken(body wire.PutToken, may func(standing store.Token, stan
 }
 
 func lastKey() error {
-	return refuse(probState, "it is the last token that opens everything for ever: make another one first")
+	return refuse(probState, "it is the last token that opens everything for ever: make another "+
+		"one first")
 }
 
 func deleteToken(c *call) error {

@@ -97,7 +97,8 @@ func (set *fileSet) placed(faults []jobs.Fault, err error) error {
 			return err
 		}
 		from := set.from[i]
-		for _, at := range from.file.PlaceFaults(from.at, []jobs.Fault{{Location: m[2], Message: f.Message}}) {
+		f.Location = m[2]
+		for _, at := range from.file.PlaceFaults(from.at, []jobs.Fault{f}) {
 			all = append(all, errors.New(at.String()))
 		}
 	}

@@ -48,7 +48,8 @@ func (s *session) printServer(state wire.Server) {
 	case s.out.json:
 		s.out.value(&state)
 	case state.Draining:
-		s.out.line("The server starts nothing until nightshift resume or a restart; %s.", attempts(state.Running))
+		s.out.line("The server starts nothing until nightshift resume or a restart; %s.",
+			attempts(state.Running))
 	default:
 		s.out.line("The server starts attempts; %s.", attempts(state.Running))
 	}

@@ -214,7 +214,8 @@ func attemptRow(a *wire.Attempt) []string {
 		decision = decisionText(a.Decision)
 	}
 	return []string{
-		fmt.Sprint(a.Number), clock(a.StartedAt), took(a.StartedAt, a.FinishedAt), outcome, failure, decision,
+		fmt.Sprint(a.Number), clock(a.StartedAt), took(a.StartedAt, a.FinishedAt), outcome, failure,
+		decision,
 	}
 }
 

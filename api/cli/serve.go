@@ -86,7 +86,8 @@ func (cmd *serveCmd) Validate() error {
 	for _, text := range cmd.TrustedProxy {
 		p, err := prefixOf(text)
 		if err != nil {
-			return fmt.Errorf("--trusted-proxy: %q is neither an address nor a range such as 10.0.0.0/8", text)
+			return fmt.Errorf("--trusted-proxy: %q is neither an address nor a range such as "+
+				"10.0.0.0/8", text)
 		}
 		cmd.proxies = append(cmd.proxies, p)
 	}
@@ -115,7 +116,7 @@ func (cmd *serveCmd) Run(s *session) error {
 // newLogHandler writes text on a terminal, else JSON.
 func newLogHandler(w io.Writer, level slog.Level) slog.Handler {
 	if isTerminal(w) {
-		return tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
+		return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
 	}
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 }
@@ -243,7 +244,8 @@ func (sv *serving) run() error {
 		case <-sv.s.ctx.Done():
 			return sv.stop(signals)
 		case err := <-sv.rt.Fatal():
-			return fmt.Errorf("the server must restart: %w", err)
+			sv.abandon()
+			return fmt.Errorf("the server must restart to find out what is on disk: %w", err)
 		case err := <-served:
 			return errors.Join(err, sv.stop(nil))
 		}
@@ -281,6 +283,7 @@ func (sv *serving) stop(signals <-chan os.Signal) error {
 		sv.log.Warn("calls were cut off", "error", err)
 	}
 	if err := sv.rt.Stop(kill); err != nil {
+		sv.kinds.Close = nil // it would wait for the attempts
 		return err
 	}
 	err := sv.st.Close()
@@ -289,6 +292,20 @@ func (sv *serving) stop(signals <-chan os.Signal) error {
 		sv.log.Info("stopped")
 	}
 	return err
+}
+
+// answersLeft is how long callers may still get their answers before the process exits.
+const answersLeft = time.Second
+
+// abandon leaves attempts and the database to the end of the process and the next start: nothing
+// is known of what is on disk. Callers are still answered.
+func (sv *serving) abandon() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(sv.s.ctx), answersLeft)
+	defer cancel()
+	if err := sv.srv.Shutdown(ctx); err != nil {
+		sv.log.Warn("calls were cut off", "error", err)
+	}
+	sv.kinds.Close, sv.st = nil, nil
 }
 
 // close gives back what open took.

@@ -143,7 +143,8 @@ func (v *show) event(e runtime.Event) {
 	if e.Run == nil || !v.mine[e.Run.ID] || e.Attempt == nil {
 		return
 	}
-	v.out.line("%-*s  attempt %d  %s", v.wide, e.Run.Job, e.Attempt.Number, clean(attemptText(e.Attempt)))
+	v.out.line("%-*s  attempt %d  %s",
+		v.wide, e.Run.Job, e.Attempt.Number, clean(attemptText(e.Attempt)))
 	if !e.Run.State.Terminal() {
 		return
 	}

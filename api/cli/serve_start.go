@@ -33,7 +33,9 @@ type tokenState struct {
 
 // bootstrap sees that somebody can call the server: with the token of the environment, or one that
 // the first start makes and writes beside the database.
-func bootstrap(ctx context.Context, st store.Store, db, secret string) (state tokenState, err error) {
+func bootstrap(
+	ctx context.Context, st store.Store, db, secret string,
+) (state tokenState, err error) {
 	all, err := st.Tokens(ctx)
 	if err != nil {
 		return state, fmt.Errorf("read tokens: %w", err)
@@ -87,7 +89,8 @@ func dropEnvToken(ctx context.Context, st store.Store, all []store.Token, by sto
 
 const keySize = 32
 
-// loadKey gives the server's key: of the environment, else of the file, which the first start makes.
+// loadKey gives the server's key: of the environment, else of the file, which the first start
+// makes.
 func loadKey(path, env string) ([]byte, error) {
 	if env != "" {
 		key, err := parseKey([]byte(env))

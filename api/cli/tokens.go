@@ -39,7 +39,8 @@ func (tokensListCmd) Run(s *session) error {
 			reach = strings.Join(*t.Jobs, ",")
 		}
 		rows[i] = []string{
-			t.Name, strings.Join(t.Scopes, ","), reach, clock(t.CreatedAt), clock(t.ExpiresAt), clock(t.LastUsed),
+			t.Name, strings.Join(t.Scopes, ","), reach, clock(t.CreatedAt), clock(t.ExpiresAt),
+			clock(t.LastUsed),
 		}
 	}
 	s.out.table([]string{"TOKEN", "SCOPES", "JOBS", "CREATED", "EXPIRES", "LAST USED"}, rows)
