@@ -23,6 +23,7 @@ type conn struct {
 }
 
 type stmt struct {
+	close func() error
 	exec  driver.StmtExecContext
 	query driver.StmtQueryContext
 	args  []int // which argument each parameter takes
@@ -58,6 +59,7 @@ func (c *conn) prepare(query string) (*stmt, error) {
 		write: !strings.HasPrefix(strings.TrimSpace(query), "SELECT"),
 	}
 	var ok1, ok2 bool
+	s.close = ds.Close
 	s.exec, ok1 = ds.(driver.StmtExecContext)
 	s.query, ok2 = ds.(driver.StmtQueryContext)
 	if !ok1 || !ok2 {
@@ -65,6 +67,14 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	}
 	c.stmts[query] = s
 	return s, nil
+}
+
+// close finishes the statements: a connection that has some left is not closed by SQLite.
+func (c *conn) close() {
+	for _, s := range c.stmts {
+		_ = s.close()
+	}
+	clear(c.stmts)
 }
 
 // placeholders turns $N into ? and tells which argument each one takes.
