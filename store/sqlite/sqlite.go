@@ -294,6 +294,9 @@ func (d *db) Write(ctx context.Context, fn func(sqldb.Tx) error) error {
 func (d *db) Read(ctx context.Context, fn func(sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	d.w.gate.RLock()
 	defer d.w.gate.RUnlock()
 	var c *conn
