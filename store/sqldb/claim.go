@@ -18,8 +18,8 @@ const (
 	runColumnCount  = 31
 	columnAttemptAt = 12
 
-	selectDue    = `SELECT seq, lane, due_at, priority FROM runs WHERE state IN (1, 4) AND due_at <= $1 ORDER BY due_at, seq LIMIT $2`
-	selectNext   = `SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, seq LIMIT 1`
+	selectDue    = `SELECT seq, lane, due_at, priority FROM runs WHERE state IN (1, 4) AND due_at <= $1 ORDER BY due_at, state, seq LIMIT $2`
+	selectNext   = `SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, state, seq LIMIT 1`
 	updateQueued = `UPDATE runs SET state = 2 WHERE seq = $1`
 
 	selectQueued = `

@@ -29,7 +29,7 @@ const (
 	updateLanesOpen   = `UPDATE lanes SET open = $2 WHERE job = $1`
 	selectLaneHead    = `SELECT rank, due_at, priority FROM runs WHERE lane = $1 AND state = 2 ORDER BY rank, seq LIMIT 1`
 	selectLastTurn    = `SELECT MAX(turn_at) FROM lanes`
-	selectLanesOfJob  = `SELECT id FROM lanes WHERE job = $1 ORDER BY id LIMIT 1000`
+	selectLanesOfJob  = `SELECT id FROM lanes WHERE job = $1 ORDER BY pool LIMIT 1000`
 	selectLanesByTurn = `SELECT id, job FROM lanes WHERE pool = $1 AND open = 1 AND head IS NOT NULL ORDER BY head, id LIMIT $2`
 )
 

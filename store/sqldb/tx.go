@@ -19,7 +19,8 @@ type DB interface {
 	// savepoint. It returns after the commit. fn must not block. ctx only bounds the wait
 	// for the transaction to begin: once begun, the outcome is awaited.
 	Write(ctx context.Context, fn func(Tx) error) error
-	// Read runs fn in a read transaction of one snapshot.
+	// Read runs fn in a read transaction of one snapshot. fn must be short, and neither write nor
+	// read again: writers may wait for it.
 	Read(ctx context.Context, fn func(Tx) error) error
 	// OnRollback is called in the writer's turn whenever something written was undone.
 	OnRollback(fn func())

@@ -55,10 +55,11 @@ func (c *conn) prepare(query string) (*stmt, error) {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}
 	s := &stmt{
-		close: ds.Close, args: args, named: make([]driver.NamedValue, len(args)),
+		args: args, named: make([]driver.NamedValue, len(args)),
 		write: !strings.HasPrefix(strings.TrimSpace(query), "SELECT"),
 	}
 	var ok1, ok2 bool
+	s.close = ds.Close
 	s.exec, ok1 = ds.(driver.StmtExecContext)
 	s.query, ok2 = ds.(driver.StmtQueryContext)
 	if !ok1 || !ok2 {
@@ -68,9 +69,8 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	return s, nil
 }
 
-// finalize closes the statements. With one left open SQLite keeps the connection, and with it the
-// WAL, though it has been closed.
-func (c *conn) finalize() {
+// close finishes the statements: a connection that has some left is not closed by SQLite.
+func (c *conn) close() {
 	for _, s := range c.stmts {
 		_ = s.close()
 	}

@@ -54,6 +54,14 @@ type db struct {
 // Open opens or makes the database file at path, brings its schema up to date and locks it
 // against other processes. Close leaves one complete file.
 func Open(ctx context.Context, path string, cfg Config) (store.Store, error) {
+	d, err := openDB(ctx, path, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return sqldb.New(d), nil
+}
+
+func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 	real, err := resolve(path)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -70,7 +78,7 @@ func Open(ctx context.Context, path string, cfg Config) (store.Store, error) {
 		d.closeAll()
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
-	return sqldb.New(d), nil
+	return d, nil
 }
 
 func (d *db) open(ctx context.Context, cfg Config) error {
@@ -230,7 +238,11 @@ func (d *db) startWriter(ctx context.Context) error {
 			}
 			ready <- nil
 			d.w.loop()
-			d.w.conn.finalize()
+			// After a write that may be half on disk nothing is checkpointed, as the last
+			// connection to close would: the next start recovers.
+			if d.w.failed == nil {
+				d.w.conn.close()
+			}
 			return nil
 		})
 		if err != nil {
@@ -259,7 +271,7 @@ func (d *db) startReader(ctx context.Context) error {
 			d.readers <- r
 			ready <- nil
 			<-release
-			r.finalize()
+			r.close()
 			return nil
 		})
 		if err != nil {
@@ -282,6 +294,9 @@ func (d *db) Write(ctx context.Context, fn func(sqldb.Tx) error) error {
 func (d *db) Read(ctx context.Context, fn func(sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	d.w.gate.RLock()
 	defer d.w.gate.RUnlock()
 	var c *conn

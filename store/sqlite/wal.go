@@ -16,10 +16,15 @@ const (
 	// retryPages is how much is written before a restart that somebody outside was in the way
 	// of is tried again.
 	retryPages = 2048
+	// Looking costs as much as a statement: not after every small transaction.
+	lookGroups = 16
+	lookBytes  = 1 << 20
 )
 
 // logKeeper is what the writer remembers of the WAL.
 type logKeeper struct {
+	groups  int           // since the writer last looked
+	bytes   int           // written since then
 	copied  int64         // pages when it was last copied back
 	waiting bool          // for the reads under way to end
 	locked  chan struct{} // they have: writer.gate is held
@@ -29,6 +34,11 @@ type logKeeper struct {
 // keepLogShort copies the WAL back once it has grown; it is then used again from its start, which
 // also makes its fsyncs cheaper than those of a file that grows.
 func (w *writer) keepLogShort() {
+	w.log.groups++
+	if w.log.bytes += w.conn.bytes; w.log.groups < lookGroups && w.log.bytes < lookBytes {
+		return
+	}
+	w.log.groups, w.log.bytes = 0, 0
 	pages, left, err := walPages(w.conn)
 	if err == nil && left > copyPages && pages-w.log.copied > copyPages/4 {
 		err = checkpoint(w.conn, "PASSIVE")

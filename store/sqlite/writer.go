@@ -111,7 +111,7 @@ func (w *writer) commitGroup(first *call) {
 	if w.failed == nil {
 		group = w.tryGroup(first)
 	} else {
-		group = w.drain(first)
+		group = w.drain([]*call{first})
 		for _, c := range group {
 			c.err = w.failed
 		}
@@ -123,8 +123,10 @@ func (w *writer) commitGroup(first *call) {
 
 func (w *writer) tryGroup(first *call) (group []*call) {
 	// What waits already shares the fate of first, also where the lock cannot be had.
-	group = w.drain(first)
+	group = w.drain([]*call{first})
 	if err := w.begin(); err != nil {
+		// So does what came while the lock was waited for: nobody waits twice.
+		group = w.drain(group)
 		w.failAll(group, err)
 		return group
 	}
@@ -167,9 +169,8 @@ func (w *writer) tidy(group []*call) {
 }
 
 // drain takes what waits.
-func (w *writer) drain(first *call) []*call {
-	group := []*call{first}
-	for len(group) < maxGroup {
+func (w *writer) drain(group []*call) []*call {
+	for range maxGroup {
 		select {
 		case c := <-w.calls:
 			if c == nil {
@@ -200,15 +201,18 @@ func (w *writer) failAll(group []*call, err error) {
 // oneByOne runs the calls of an aborted transaction again, each in its own, and those that had
 // not had their turn.
 func (w *writer) oneByOne(ran, waiting []*call) {
-	for _, c := range append(ran[:len(ran):len(ran)], waiting...) {
+	group := append(ran[:len(ran):len(ran)], waiting...)
+	for i, c := range group {
 		if c.tidy != nil {
 			continue
 		}
 		if c.err = w.failed; c.err != nil {
 			continue
 		}
-		if c.err = w.begin(); c.err != nil {
-			continue
+		if err := w.begin(); err != nil {
+			c.err = err
+			w.failAll(group[i+1:], err)
+			break
 		}
 		if !w.runInSavepoint(c) || c.err != nil {
 			w.abort()
@@ -222,7 +226,7 @@ func (w *writer) oneByOne(ran, waiting []*call) {
 			w.failAll([]*call{c}, err)
 		}
 	}
-	w.tidy(append(ran[:len(ran):len(ran)], waiting...))
+	w.tidy(group)
 	w.wake()
 }
 

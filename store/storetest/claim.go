@@ -151,6 +151,16 @@ var turnClaims = []claim{
 		equal(w, "first", w.takeOne().Run.ID, first)
 		equal(w, "second", w.takeOne().Run.ID, urgent)
 	}},
+	{"UrgentRunTakesItsLaneAlong", func(w *world) {
+		w.jobs("a", "b")
+		w.enqueue("a")
+		w.tick(time.Second)
+		w.enqueue("b")
+		w.tick(time.Second)
+		urgent := w.enqueue("b", priority(1)).ID
+		equal(w, "first", w.takeOne().Run.ID, urgent)
+		equal(w, "then", jobsOf(w.take(2)), []string{"a", "b"})
+	}},
 	{"NothingStarvesBehindUrgentWork", starve},
 	{"ClockSetBackOverARestartStarvesNoLane", clockBack},
 	{"CancelledHeadLetsTheLaneGoOn", func(w *world) {

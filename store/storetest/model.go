@@ -257,6 +257,7 @@ func (m *model) finish(f store.Finish) store.FinishResult {
 		r.lane, r.FinishedAt, r.Queue = "", f.Now, f.Queue
 	}
 	a := &r.Attempts[len(r.Attempts)-1]
+	a.Version, a.StartedAt = f.Version, f.Started // the holder of the lease says
 	a.FinishedAt, a.Outcome, a.Error, a.HTTPStatus = f.Now, t.Outcome, t.Error, f.HTTPStatus
 	a.ExitCode, a.OutputTail, a.Decision = f.ExitCode, f.OutputTail, &t.Decision
 	if len(r.Attempts) > 200 {

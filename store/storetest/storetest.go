@@ -36,12 +36,19 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Ledger", ledgerClaims},
 	} {
 		t.Run(area.name, func(t *testing.T) {
+			t.Parallel()
 			for _, c := range area.claims {
-				t.Run(c.name, func(t *testing.T) { c.test(newWorld(t, open)) })
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					c.test(newWorld(t, open))
+				})
 			}
 		})
 	}
-	t.Run("RandomWalkAgreesWithModel", func(t *testing.T) { randomWalk(t, open) })
+	t.Run("RandomWalkAgreesWithModel", func(t *testing.T) {
+		t.Parallel()
+		randomWalk(t, open)
+	})
 }
 
 // claim is a sentence about stores and the test of it.

@@ -82,8 +82,8 @@ CREATE TABLE runs (
 
 -- Claim: the queued runs of a lane in order.
 CREATE INDEX runs_queued ON runs (lane, rank) WHERE state = 2;
--- Claim: what falls due next.
-CREATE INDEX runs_due ON runs (due_at) WHERE state IN (1, 4);
+-- Claim: what falls due next. Stats: how many there are of each state.
+CREATE INDEX runs_due ON runs (due_at, state) WHERE state IN (1, 4);
 -- Start: the runs of a process that died. Lists of what runs.
 CREATE INDEX runs_running ON runs (state) WHERE state IN (3, 5);
 -- Lists of failures.

@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// envLarge makes BenchmarkClaim measure a backlog of a million runs too.
+const envLarge = "NIGHTSHIFT_BENCH_LARGE"
+
+// benchStore is a store with n queued runs of 300 bytes, spread over lanes.
+func benchStore(b *testing.B, n, lanes int) (store.Store, *jobs.IDs) {
+	b.Helper()
+	s := openAt(b, filepath.Join(b.TempDir(), "n.db"))
+	ctx := context.Background()
+	for i := range lanes {
+		_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob(fmt.Sprint("job", i))}}, store.By{Actor: "bench", Now: testTime})
+		check(b, err)
+	}
+	ids := jobs.NewIDs(0, rand.Uint64)
+	for made := 0; made < n; {
+		subs := make([]store.Submission, min(10_000, n-made))
+		for i := range subs {
+			subs[i] = benchRun(ids, fmt.Sprint("job", (made+i)%lanes))
+		}
+		_, err := s.Enqueue(ctx, subs)
+		check(b, err)
+		made += len(subs)
+	}
+	return s, ids
+}
+
+var benchPayload = jobs.Raw(`{"x":"` + fmt.Sprintf("%0280d", 1) + `"}`)
+
+func benchRun(ids *jobs.IDs, job string) store.Submission {
+	sub := submission(ids, job)
+	sub.Run.Payload = benchPayload
+	return sub
+}
+
+// ends are the outcomes of leases.
+func ends(leases []store.Lease, state jobs.State) (fs []store.Finish) {
+	outcome := jobs.OutcomeSucceeded
+	if state == jobs.Queued {
+		outcome = jobs.OutcomeInterrupted
+	}
+	for _, l := range leases {
+		fs = append(fs, store.Finish{
+			Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Queue: "default", Version: 1,
+			Started: testTime, Now: testTime, ExitCode: -1, HTTPStatus: 200, Result: jobs.Raw(`{"ok": true}`),
+			Transition: jobs.Transition{
+				State: state, Outcome: outcome, DueAt: testTime, Counts: l.Run.Counts,
+				Decision: jobs.Decision{Action: "succeed", By: "success"},
+			},
+		})
+	}
+	return fs
+}
+
+func BenchmarkClaim(b *testing.B) {
+	for _, n := range []int{1_000, 100_000, 1_000_000} {
+		for _, lanes := range []int{1, 100} {
+			b.Run(fmt.Sprintf("queued=%d/lanes=%d", n, lanes), func(b *testing.B) {
+				if n > 100_000 && os.Getenv(envLarge) != "1" {
+					b.Skipf("takes minutes: set %s=1", envLarge)
+				}
+				benchmarkClaim(b, n, lanes)
+			})
+		}
+	}
+}
+
+func benchmarkClaim(b *testing.B, n, lanes int) {
+	s, _ := benchStore(b, n, lanes)
+	ctx := context.Background()
+	var took []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		out, err := s.Claim(ctx, store.Claim{Now: testTime, Free: [store.Pools]int{64, 0}})
+		took = append(took, time.Since(begin))
+		b.StopTimer()
+		check(b, err)
+		if len(out.Leases) != 64 {
+			b.Fatalf("claimed %d runs, want 64", len(out.Leases))
+		}
+		// Back they go, so that the backlog stays as it is.
+		_, err = s.Claim(ctx, store.Claim{Now: testTime, Finished: ends(out.Leases, jobs.Queued)})
+		check(b, err)
+		b.StartTimer()
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+// BenchmarkEnqueue is one run a call, from 32 callers, each answered after its commit.
+func BenchmarkEnqueue(b *testing.B) {
+	s, ids := benchStore(b, 0, 1)
+	b.SetParallelism(16)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := s.Enqueue(context.Background(), []store.Submission{benchRun(ids, "job0")}); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+// BenchmarkBatch is a run of a batch of a thousand.
+func BenchmarkBatch(b *testing.B) {
+	s, ids := benchStore(b, 0, 1)
+	b.ReportAllocs()
+	for made := 0; made < b.N; made += 1000 {
+		subs := make([]store.Submission, min(1000, b.N-made))
+		for i := range subs {
+			subs[i] = benchRun(ids, "job0")
+		}
+		_, err := s.Enqueue(context.Background(), subs)
+		check(b, err)
+	}
+}
+
+// BenchmarkDrain is the way of a queued run through the store: claimed and ended, 64 at a time.
+func BenchmarkDrain(b *testing.B) {
+	s, _ := benchStore(b, b.N, 1)
+	b.ReportAllocs()
+	b.ResetTimer()
+	var done []store.Finish
+	for {
+		out, err := s.Claim(context.Background(), store.Claim{Now: testTime, Free: [store.Pools]int{64, 0}, Finished: done})
+		check(b, err)
+		if len(out.Leases) == 0 {
+			return
+		}
+		done = ends(out.Leases, jobs.Succeeded)
+	}
+}
