@@ -28,7 +28,7 @@ var layers = []layer{
 	{dir: "jobs/kindtest", may: []string{"jobs"}},
 	{dir: "jobs/*/...", may: []string{"jobs"}, own: true, tests: []string{"jobs/kindtest"}},
 	{dir: "store", may: []string{"jobs"}},
-	{dir: "store/sqldb", may: []string{"store", "jobs"}},
+	{dir: "store/sqldb", may: []string{"store", "jobs"}, tests: []string{"store/sqlite"}},
 	{dir: "store/storetest", may: []string{"store", "jobs"}, own: true},
 	{
 		dir: "store/*/...", may: []string{"store", "store/sqldb", "jobs"}, own: true,

@@ -73,6 +73,7 @@ var allowed = map[string]struct{ steps, why string }{
 	"selectTokens":   {"SCAN tokens, USE TEMP B-TREE FOR ORDER BY", "few rows, read when one changed; they are sorted by age"},
 	"deleteOldAudit": {"SCAN audit", "in the order of ids, up to the inner LIMIT"},
 	"selectStates":   {"USE TEMP B-TREE FOR GROUP BY", "two groups"},
+	"updateShifted":  {"SCAN runs USING INDEX runs_due", "what retries, when the wall clock was set"},
 	"selectLogs":     {"USE TEMP B-TREE FOR LAST 2 TERMS OF ORDER BY", "the kept output of one run, of bounded size, by place and not by piece"},
 }
 

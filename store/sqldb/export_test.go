@@ -73,6 +73,7 @@ var Statements = map[string]string{
 	"updateQueued":            updateQueued,
 	"updateRequeuedTo":        updateRequeuedTo,
 	"updateRunning":           updateRunning,
+	"updateShifted":           updateShifted,
 	"updateRunsVersion":       updateRunsVersion,
 	"updateToken":             updateToken,
 	"updateTokenUsed":         updateTokenUsed,
