@@ -21,10 +21,12 @@ func drain(c *call, on bool) error {
 	if err := c.decodeOptional(&wire.Empty{}); err != nil {
 		return err
 	}
+	change := c.s.rt.Resume
 	if on {
-		c.s.rt.Drain()
-	} else {
-		c.s.rt.Resume()
+		change = c.s.rt.Drain
+	}
+	if err := change(c.ctx(), c.by("")); err != nil {
+		return err
 	}
 	c.s.log.Info("drain", "on", on, "by", c.by("").Actor)
 	return c.answerServer()

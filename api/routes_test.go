@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nightshift/store"
 )
 
 var update = flag.Bool("update", false, "write api/openapi.json anew")
@@ -185,7 +188,7 @@ func TestEveryRouteDemandsItsScope(t *testing.T) {
 			}
 		})
 		// Drain is no use to the routes that follow.
-		ts.rt.Resume()
+		_ = ts.rt.Resume(context.Background(), store.By{Actor: "test"})
 	}
 }
 

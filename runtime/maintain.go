@@ -146,12 +146,24 @@ func (r *Runtime) Health(ctx context.Context) error {
 }
 
 // Drain starts no attempt until Resume or a restart.
-func (r *Runtime) Drain() { r.draining.Store(true) }
+func (r *Runtime) Drain(ctx context.Context, by store.By) error {
+	by.Now = r.Now()
+	if err := r.wrote(r.store.Note(ctx, by, "drain", "server", "server")); err != nil {
+		return err
+	}
+	r.draining.Store(true)
+	return nil
+}
 
 // Resume ends Drain.
-func (r *Runtime) Resume() {
+func (r *Runtime) Resume(ctx context.Context, by store.By) error {
+	by.Now = r.Now()
+	if err := r.wrote(r.store.Note(ctx, by, "resume", "server", "server")); err != nil {
+		return err
+	}
 	r.draining.Store(false)
 	r.wakeDispatcher()
+	return nil
 }
 
 // Draining reports whether nothing is started.

@@ -467,15 +467,23 @@ func TestDrainStartsNothingUntilResume(t *testing.T) {
 	s := newServer(t, succeed)
 	defer s.stop()
 	s.put(webhookJob)
-	s.rt.Drain()
+	if err := s.rt.Drain(context.Background(), store.By{Actor: "test"}); err != nil {
+		t.Fatal(err)
+	}
 	s.rt.Start()
 	id := s.submit(jobs.Request{Job: "a"})
 	if run := s.run(id); run.State != jobs.Queued || run.HeldBy.Kind != jobs.HeldDrain {
 		t.Fatalf("%s held by %+v", run.State, run.HeldBy)
 	}
-	s.rt.Resume()
+	if err := s.rt.Resume(context.Background(), store.By{Actor: "test"}); err != nil {
+		t.Fatal(err)
+	}
 	if run := s.awaitEnd(id); run.State != jobs.Succeeded {
 		t.Fatal(run.State)
+	}
+	list, _, err := s.st.Audit(context.Background(), store.Page{Limit: 2})
+	if err != nil || len(list) != 2 || list[0].Action != "resume" || list[1].Action != "drain" {
+		t.Fatalf("audit %+v, %v", list, err)
 	}
 }
 

@@ -23,37 +23,38 @@ func (r *Runtime) Stop(kill <-chan struct{}) error {
 		r.dispatcher.Wait()
 		close(over)
 	}()
-	r.endAttempts(over, kill)
 	var err error
-	select {
-	case <-over:
+	if r.endAttempts(over, kill) {
 		for _, ch := range r.leases {
 			close(ch)
 		}
 		r.workers.Wait()
-	case <-time.After(lastMoment):
+	} else {
 		err = fmt.Errorf("%d attempts did not end: they count as lost at the next start", r.active.count())
 	}
 	r.upkeep.Wait()
 	return err
 }
 
-// endAttempts waits for the attempts under way. Scripts are told to stop their grace before the
-// end, at once where it is longer; at the end everything left is interrupted.
-func (r *Runtime) endAttempts(over, kill <-chan struct{}) {
+// endAttempts waits for the attempts under way and reports whether all have ended. Scripts are
+// told to stop their grace before the end, at once where it is longer; from the end on everything
+// is interrupted, what a worker had not begun with included.
+func (r *Runtime) endAttempts(over, kill <-chan struct{}) bool {
 	end := time.Now().Add(r.cfg.Grace)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case <-over:
-			return
+			return true
 		case <-kill:
-			end = time.Now()
-			kill = nil
+			end, kill = time.Now(), nil
 		case <-tick.C:
 		}
 		now := time.Now()
+		if now.After(end.Add(lastMoment)) {
+			return false
+		}
 		for _, a := range r.active.all() {
 			if a.lease.Spec.Kind() == jobs.KindScript && !now.Before(end.Add(-a.grace)) {
 				a.stop(jobs.ErrShutdown)
@@ -62,9 +63,6 @@ func (r *Runtime) endAttempts(over, kill <-chan struct{}) {
 				a.stop(jobs.ErrShutdown)
 				a.hardStop()
 			}
-		}
-		if !now.Before(end) {
-			return
 		}
 	}
 }

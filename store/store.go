@@ -98,6 +98,8 @@ type History interface {
 
 // Ledger is what is only ever added to, and facts about the file.
 type Ledger interface {
+	// Note keeps an audit entry of something that changes no row.
+	Note(ctx context.Context, by By, action, kind, name string) error
 	Audit(ctx context.Context, p Page) ([]AuditEntry, string, error)
 	// Floor is the largest number (jobs.ID.Seq) of any id in the store.
 	Floor(ctx context.Context) (int64, error)

@@ -16,6 +16,11 @@ const (
 	upsertMeta  = `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 )
 
+// Note implements store.Ledger.
+func (s *Store) Note(ctx context.Context, by store.By, action, kind, name string) error {
+	return s.db.Write(ctx, func(tx Tx) error { return s.audit(tx, by, action, kind, name, nil) })
+}
+
 // Audit implements store.Ledger.
 func (s *Store) Audit(ctx context.Context, p store.Page) (list []store.AuditEntry, next string, err error) {
 	before, err := cursorBefore(p.Cursor)
