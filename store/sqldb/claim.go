@@ -18,8 +18,11 @@ const (
 	runColumnCount  = 31
 	columnAttemptAt = 12
 
-	selectDue    = `SELECT seq, lane, due_at, priority FROM runs WHERE state IN (1, 4) AND due_at <= $1 ORDER BY due_at, state, seq LIMIT $2`
-	selectNext   = `SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, state, seq LIMIT 1`
+	selectDue = `
+SELECT seq, lane, due_at, priority FROM runs WHERE state IN (1, 4) AND due_at <= $1
+ORDER BY due_at, state, seq LIMIT $2`
+	selectNext = `
+SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, state, seq LIMIT 1`
 	updateQueued = `UPDATE runs SET state = 2 WHERE seq = $1`
 
 	selectQueued = `
@@ -27,15 +30,17 @@ SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.lane = $1 AND r.state = 2 ORDER BY r.rank, r.seq LIMIT $2`
 	updateRunning = `
-UPDATE runs SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
+UPDATE runs
+SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
 WHERE seq = $1`
 	selectRunning = `
-SELECT ` + runColumns + `, p.body, r.job, (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq),
-    r.lane IS NULL
+SELECT ` + runColumns + `, p.body, r.job,
+    (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq), r.lane IS NULL
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.state IN (3, 5) AND r.state = 3 ORDER BY r.seq`
 	selectSpec = `
-SELECT j.name, v.spec FROM versions v JOIN jobs j ON j.id = v.job WHERE v.job = $1 AND v.version = $2`
+SELECT j.name, v.spec FROM versions v JOIN jobs j ON j.id = v.job
+WHERE v.job = $1 AND v.version = $2`
 	selectLogBytes = `SELECT SUM(LENGTH(data)) FROM logs WHERE run = $1`
 
 	maxDuePerClaim = 1000
@@ -241,7 +246,8 @@ func (s *Store) pinnedSpec(tx Tx, key specKey) (*pinned, error) {
 	}
 	p := &pinned{}
 	var text []byte
-	found, err := one(tx, selectSpec, func(r Row) { p.job, text = r.Text(0), r.Bytes(1) }, key.job, key.version)
+	found, err := one(tx, selectSpec, func(r Row) { p.job, text = r.Text(0), r.Bytes(1) }, key.job,
+		key.version)
 	if err == nil && !found {
 		err = fmt.Errorf("version %d of job %d: %w", key.version, key.job, store.ErrNotFound)
 	}
@@ -311,9 +317,11 @@ func scanRun(r Row) (*jobs.Run, error) {
 		ID: jobs.IDOf(r.Int(0), r.Int(1)), Version: int(r.Int(2)), State: jobs.State(r.Int(3)),
 		DueAt: r.Time(4), Priority: int(r.Int(5)), Trigger: jobs.Trigger(r.Text(9)),
 		CreatedAt: r.Time(10), RunAt: r.Time(11), StartedAt: r.Time(13), FinishedAt: r.Time(14),
-		CancelRequestedAt: r.Time(15), MaxAttempts: int(r.Int(16)), Timeout: jobs.Duration(r.Int(17) * 1e6),
-		Queue: r.Text(18), OperationID: r.ID(19), RequeuedFrom: r.ID(20), RequeuedTo: r.ID(21),
-		CorrelationID: r.Text(22), IdempotencyKey: r.Text(23), Traceparent: r.Text(25), CreatedBy: r.Text(26),
+		CancelRequestedAt: r.Time(15), MaxAttempts: int(r.Int(16)),
+		Timeout: jobs.Duration(r.Int(17) * 1e6),
+		Queue:   r.Text(18), OperationID: r.ID(19), RequeuedFrom: r.ID(20), RequeuedTo: r.ID(21),
+		CorrelationID: r.Text(22), IdempotencyKey: r.Text(23), Traceparent: r.Text(25),
+		CreatedBy: r.Text(26),
 	}
 	run.Counts = jobs.Counts{Number: int(r.Int(6)), Charged: int(r.Int(7)), Deaths: int(r.Int(8))}
 	if run.OperationID.IsNil() {

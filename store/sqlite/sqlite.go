@@ -175,7 +175,8 @@ func checkPragmas(ctx context.Context, p *sql.DB) error {
 			return fmt.Errorf("read %s: %w", w.name, err)
 		}
 		if got != w.value {
-			return fmt.Errorf("pragma %s is %s, must be %s: was the file made by another program?", w.name, got, w.value)
+			return fmt.Errorf("pragma %s is %s, must be %s: was the file made by another program?",
+				w.name, got, w.value)
 		}
 	}
 	var version string
@@ -187,7 +188,8 @@ func checkPragmas(ctx context.Context, p *sql.DB) error {
 		return fmt.Errorf("read SQLite's version %q: %w", version, err)
 	}
 	if major*1000000+minor*1000+patch < 3051003 {
-		return fmt.Errorf("SQLite %s can lose commits (the WAL reset bug); 3.51.3 or later is needed", version)
+		return fmt.Errorf(
+			"SQLite %s can lose commits (the WAL reset bug); 3.51.3 or later is needed", version)
 	}
 	return nil
 }
@@ -197,7 +199,8 @@ func migrate(ctx context.Context, p *sql.DB, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	g, err := goose.NewProvider(goose.DialectSQLite3, p, files, goose.WithDisableGlobalRegistry(true))
+	g, err := goose.NewProvider(goose.DialectSQLite3, p, files,
+		goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
@@ -207,7 +210,11 @@ func migrate(ctx context.Context, p *sql.DB, log *slog.Logger) error {
 	}
 	sources := g.ListSources()
 	if newest := sources[len(sources)-1].Version; have > newest {
-		return fmt.Errorf("the file was written by a newer Nightshift (schema %d, this one knows %d): start that one, or restore a backup", have, newest)
+		return fmt.Errorf(
+			"the file was written by a newer Nightshift (schema %d, this one knows %d): start that one, or restore a backup",
+			have,
+			newest,
+		)
 	}
 	done, err := g.Up(ctx)
 	if err != nil {

@@ -218,7 +218,8 @@ func (m *model) startable(kind string) map[string][]*modelRun {
 		}
 	}
 	for _, lane := range lanes {
-		slices.SortStableFunc(lane, func(a, b *modelRun) int { return cmp.Compare(a.rank(), b.rank()) })
+		slices.SortStableFunc(lane,
+			func(a, b *modelRun) int { return cmp.Compare(a.rank(), b.rank()) })
 	}
 	return lanes
 }
