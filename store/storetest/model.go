@@ -239,6 +239,7 @@ func (m *model) finish(f store.Finish) store.FinishResult {
 		return store.FinishResult{Err: store.ErrLease}
 	}
 	t := f.Transition
+	t.Counts.Number = r.Counts.Number // the store counts executions itself
 	asked, orphaned := r.CancelRequestedAt != 0, r.lane == ""
 	if asked && t.State != jobs.Cancelled || orphaned && !t.State.Terminal() {
 		return store.FinishResult{Err: store.ErrState, CancelAsked: asked, Orphaned: orphaned}
