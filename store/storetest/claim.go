@@ -221,8 +221,8 @@ func withinLane(w *world) {
 func starve(w *world) {
 	w.jobs("a", "b")
 	old := w.enqueue("a", priority(-100)).ID
-	for range 1300 {
-		w.tick(time.Second)
+	for range 130 {
+		w.tick(10 * time.Second)
 		w.enqueue("b", priority(100))
 		w.enqueue("b", priority(100))
 		if l := w.takeOne(); l.Run.ID == old {
