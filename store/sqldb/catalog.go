@@ -3,6 +3,7 @@ package sqldb
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -38,14 +39,37 @@ SELECT version, spec, created_at FROM versions WHERE job = $1 AND version = $2`
 SELECT version, spec, created_at FROM versions WHERE job = $1 AND version < $2
 ORDER BY version DESC LIMIT $3`
 
-	updateJobsRunsCancelled = `
-UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3
-WHERE job = $1 AND state IN (1, 2, 4, 5)`
+	// The unfinished runs of a job, each sort through the index that holds no ended ones: + keeps
+	// the planner from the index of all of a job's runs, of which there may be millions.
+	queuedOf  = ` WHERE state = 2 AND lane IN (SELECT id FROM lanes WHERE job = $1)`
+	dueOf     = ` WHERE state IN (1, 4) AND due_at > 0 AND +job = $1`
+	waitingOf = ` WHERE state IN (3, 5) AND state = 5 AND +job = $1`
+	runningOf = ` WHERE state IN (3, 5) AND state = 3 AND +job = $1`
+
+	cancelRuns = `
+UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3`
+	updateQueuedCancelled  = cancelRuns + queuedOf
+	updateDueCancelled     = cancelRuns + dueOf
+	updateWaitingCancelled = cancelRuns + waitingOf
 	// An attempt under way ends without another: its run has left the lane.
-	updateJobsRunsOrphaned = `UPDATE runs SET lane = NULL WHERE job = $1 AND state = 3`
-	updateRunsVersion      = `
-UPDATE runs SET version = $2, lane = $3 WHERE job = $1 AND state IN (1, 2, 4) AND version <> $2`
+	updateRunningOrphaned = `UPDATE runs SET lane = NULL` + runningOf
+
+	moveRuns            = `UPDATE runs SET version = $2, lane = $3`
+	updateQueuedVersion = moveRuns + queuedOf + ` AND version <> $2`
+	updateDueVersion    = moveRuns + dueOf + ` AND version <> $2`
 )
+
+// changeEach executes statements with the same arguments and adds up the rows they changed.
+func changeEach(tx Tx, queries []string, args ...driver.Value) (changed int, err error) {
+	for _, q := range queries {
+		n, err := tx.Exec(q, args...)
+		if err != nil {
+			return 0, err
+		}
+		changed += int(n)
+	}
+	return changed, nil
+}
 
 // storedJob is a job's row.
 type storedJob struct {
@@ -265,12 +289,12 @@ func (s *Store) DeleteJob(
 		if err := must(tx.Exec(updateJobDeleted, row.id, int64(by.Now))); err != nil {
 			return err
 		}
-		n, err := tx.Exec(updateJobsRunsCancelled, row.id, int64(by.Now), row.job.QueueOf())
+		waiting := []string{updateQueuedCancelled, updateDueCancelled, updateWaitingCancelled}
+		cancelled, err = changeEach(tx, waiting, row.id, int64(by.Now), row.job.QueueOf())
 		if err != nil {
 			return err
 		}
-		cancelled = int(n)
-		if _, err := tx.Exec(updateJobsRunsOrphaned, row.id); err != nil {
+		if _, err := tx.Exec(updateRunningOrphaned, row.id); err != nil {
 			return err
 		}
 		if err := s.refreshLanesOf(tx, row.id); err != nil {

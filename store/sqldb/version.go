@@ -82,16 +82,16 @@ func (s *Store) UpgradeRuns(ctx context.Context, job string, by store.By) (moved
 		if err != nil {
 			return err
 		}
-		n, err := tx.Exec(updateRunsVersion, row.id, row.version, l.id)
-		if err != nil || n == 0 {
+		waiting := []string{updateQueuedVersion, updateDueVersion}
+		moved, err = changeEach(tx, waiting, row.id, row.version, l.id)
+		if err != nil || moved == 0 {
 			return err
 		}
-		moved = int(n)
 		if err := s.refreshLanesOf(tx, row.id); err != nil {
 			return err
 		}
 		tx.Wake()
-		change := jobs.Raw(fmt.Sprintf(`{"version":%d,"runs":%d}`, row.version, n))
+		change := jobs.Raw(fmt.Sprintf(`{"version":%d,"runs":%d}`, row.version, moved))
 		return s.audit(tx, by, "upgrade-runs", "job", job, change)
 	})
 	return moved, err
