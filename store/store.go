@@ -85,14 +85,18 @@ type Catalog interface {
 type History interface {
 	// Run is one run with payload, result and attempts.
 	Run(ctx context.Context, id jobs.ID) (*jobs.Run, error)
-	// Runs lists without payloads, results, stacks and attempts, newest first.
+	// Runs lists without payloads, results, stacks and attempts, newest first. Where Q can be
+	// the start of an id, runs whose id begins so come before those that have Q elsewhere. A
+	// page may hold fewer than asked for, also none, while there is a cursor to go on with.
 	Runs(ctx context.Context, f RunFilter, p Page) ([]*jobs.Run, string, error)
-	// Log reads the kept output of a run, oldest first, piece by piece.
+	// Log reads the kept output of a run, oldest first, piece by piece. piece may be slow: it is
+	// called outside of transactions.
 	Log(ctx context.Context, id jobs.ID, piece func(LogPiece) error) error
-	// Prune looks at up to limit runs, oldest first from where it stopped, and deletes those past
-	// their time; done: it has seen all and begins anew.
+	// Prune looks at up to limit runs, oldest first from where it stopped, then at keys, and
+	// deletes those past their time; done: it has seen all and begins anew. A failure is kept
+	// until it was made good by a requeue that succeeded, and from then on as its job says.
 	Prune(ctx context.Context, now jobs.Time, limit int) (done bool, err error)
-	// Stats counts unfinished runs by state.
+	// Stats counts unfinished runs by state; states without runs are left out.
 	Stats(ctx context.Context) (map[jobs.State]int, error)
 }
 
@@ -101,7 +105,7 @@ type Ledger interface {
 	// Note keeps an audit entry of something that changes no row.
 	Note(ctx context.Context, by By, action, kind, name string) error
 	Audit(ctx context.Context, p Page) ([]AuditEntry, string, error)
-	// Floor is the largest number (jobs.ID.Seq) of any id in the store.
+	// Floor is the largest number (jobs.ID.Seq) of any run, deleted ones included.
 	Floor(ctx context.Context) (int64, error)
 	// Probe writes a row: nil says that the store takes work.
 	Probe(ctx context.Context, now jobs.Time) error
@@ -118,7 +122,7 @@ type By struct {
 
 // Page asks for part of a list.
 type Page struct {
-	Limit  int
+	Limit  int    // 1 or more
 	Cursor string // of the answer before; "" for the first
 }
 
@@ -263,7 +267,10 @@ type Saved struct {
 
 // RunFilter narrows a list of runs; zero values do not.
 type RunFilter struct {
-	Job, Queue, CorrelationID, ErrorKind, ErrorType, Q string
+	Job, Queue, CorrelationID, ErrorKind, ErrorType string
+	// Q is the start of an id, with or without its dashes, or of a correlation id, or part of the
+	// error's type or message; upper and lower case are alike. 1024 bytes at most.
+	Q string
 
 	Schedule     string
 	States       []jobs.State

@@ -3,6 +3,7 @@ package sqldb
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strconv"
@@ -21,23 +22,54 @@ const (
 INSERT INTO jobs (name, revision, version, doc, queue, created_at, updated_at)
 VALUES ($1, 1, 1, $2, $3, $4, $4) RETURNING id`
 	updateJob = `
-UPDATE jobs SET revision = revision + 1, version = $2, doc = $3, queue = $4, updated_at = $5 WHERE id = $1`
+UPDATE jobs SET revision = revision + 1, version = $2, doc = $3, queue = $4, updated_at = $5
+WHERE id = $1`
 	// Made again, a job goes on with its versions, history and keys, but not paused.
 	updateJobAnew = `
-UPDATE jobs SET deleted_at = NULL, created_at = $2, paused_at = NULL, pause_note = NULL WHERE id = $1`
-	updateJobDeleted = `UPDATE jobs SET revision = revision + 1, deleted_at = $2, updated_at = $2 WHERE id = $1`
-	updateJobPaused  = `UPDATE jobs SET paused_at = $2, pause_note = $3 WHERE id = $1`
-	insertVersion    = `INSERT INTO versions (job, version, spec, created_at) VALUES ($1, $2, $3, $4)`
-	selectVersion    = `SELECT version, spec, created_at FROM versions WHERE job = $1 AND version = $2`
-	selectVersions   = `SELECT version, spec, created_at FROM versions WHERE job = $1 AND version < $2 ORDER BY version DESC LIMIT $3`
+UPDATE jobs SET deleted_at = NULL, created_at = $2, paused_at = NULL, pause_note = NULL
+WHERE id = $1`
+	updateJobDeleted = `
+UPDATE jobs SET revision = revision + 1, deleted_at = $2, updated_at = $2 WHERE id = $1`
+	updateJobPaused = `UPDATE jobs SET paused_at = $2, pause_note = $3 WHERE id = $1`
+	insertVersion   = `
+INSERT INTO versions (job, version, spec, created_at) VALUES ($1, $2, $3, $4)`
+	selectVersion = `
+SELECT version, spec, created_at FROM versions WHERE job = $1 AND version = $2`
+	selectVersions = `
+SELECT version, spec, created_at FROM versions WHERE job = $1 AND version < $2
+ORDER BY version DESC LIMIT $3`
 
-	updateJobsRunsCancelled = `
-UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3
-WHERE job = $1 AND state IN (1, 2, 4, 5)`
+	// The unfinished runs of a job, each sort through the index that holds no ended ones: + keeps
+	// the planner from the index of all of a job's runs, of which there may be millions.
+	queuedOf  = ` WHERE state = 2 AND lane IN (SELECT id FROM lanes WHERE job = $1)`
+	dueOf     = ` WHERE state IN (1, 4) AND due_at > 0 AND +job = $1`
+	waitingOf = ` WHERE state IN (3, 5) AND state = 5 AND +job = $1`
+	runningOf = ` WHERE state IN (3, 5) AND state = 3 AND +job = $1`
+
+	cancelRuns = `
+UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3`
+	updateQueuedCancelled  = cancelRuns + queuedOf
+	updateDueCancelled     = cancelRuns + dueOf
+	updateWaitingCancelled = cancelRuns + waitingOf
 	// An attempt under way ends without another: its run has left the lane.
-	updateJobsRunsOrphaned = `UPDATE runs SET lane = NULL WHERE job = $1 AND state = 3`
-	updateRunsVersion      = `UPDATE runs SET version = $2, lane = $3 WHERE job = $1 AND state IN (1, 2, 4) AND version <> $2`
+	updateRunningOrphaned = `UPDATE runs SET lane = NULL` + runningOf
+
+	moveRuns            = `UPDATE runs SET version = $2, lane = $3`
+	updateQueuedVersion = moveRuns + queuedOf + ` AND version <> $2`
+	updateDueVersion    = moveRuns + dueOf + ` AND version <> $2`
 )
+
+// changeEach executes statements with the same arguments and adds up the rows they changed.
+func changeEach(tx Tx, queries []string, args ...driver.Value) (changed int, err error) {
+	for _, q := range queries {
+		n, err := tx.Exec(q, args...)
+		if err != nil {
+			return 0, err
+		}
+		changed += int(n)
+	}
+	return changed, nil
+}
 
 // storedJob is a job's row.
 type storedJob struct {
@@ -75,7 +107,9 @@ func liveJobRow(tx Tx, name string) (*storedJob, error) {
 }
 
 // PutJobs implements store.Catalog.
-func (s *Store) PutJobs(ctx context.Context, puts []store.PutJob, by store.By) ([]store.Saved, error) {
+func (s *Store) PutJobs(
+	ctx context.Context, puts []store.PutJob, by store.By,
+) ([]store.Saved, error) {
 	if saved, same, err := s.unchanged(ctx, puts); err != nil || same {
 		return saved, err
 	}
@@ -98,7 +132,9 @@ func (s *Store) PutJobs(ctx context.Context, puts []store.PutJob, by store.By) (
 }
 
 // unchanged answers puts of documents that stand already without a write.
-func (s *Store) unchanged(ctx context.Context, puts []store.PutJob) (saved []store.Saved, same bool, err error) {
+func (s *Store) unchanged(
+	ctx context.Context, puts []store.PutJob,
+) (saved []store.Saved, same bool, err error) {
 	same = true
 	err = s.db.Read(ctx, func(tx Tx) error {
 		for i := range puts {
@@ -143,7 +179,8 @@ func (s *Store) putJob(tx Tx, p *store.PutJob, by store.By) (store.Saved, error)
 
 func (s *Store) makeJob(tx Tx, j *jobs.Job, doc []byte, by store.By) (store.Saved, error) {
 	var id int64
-	_, err := one(tx, insertJob, func(r Row) { id = r.Int(0) }, j.Name, string(doc), j.QueueOf(), int64(by.Now))
+	_, err := one(tx, insertJob, func(r Row) { id = r.Int(0) }, j.Name, string(doc), j.QueueOf(),
+		int64(by.Now))
 	if err != nil {
 		return store.Saved{}, err
 	}
@@ -153,7 +190,9 @@ func (s *Store) makeJob(tx Tx, j *jobs.Job, doc []byte, by store.By) (store.Save
 	return s.saved(tx, j.Name, true, by, doc)
 }
 
-func (s *Store) changeJob(tx Tx, row *storedJob, j *jobs.Job, doc []byte, by store.By) (store.Saved, error) {
+func (s *Store) changeJob(
+	tx Tx, row *storedJob, j *jobs.Job, doc []byte, by store.By,
+) (store.Saved, error) {
 	version := row.job.Version
 	if !jobs.SameSpec(row.job.Spec(), j.Spec()) {
 		version++
@@ -183,7 +222,9 @@ func saveVersion(tx Tx, job int64, version int, j *jobs.Job, now jobs.Time) erro
 }
 
 // saved reads the row back, so that the answer is what stands, and notes the change.
-func (s *Store) saved(tx Tx, name string, created bool, by store.By, doc []byte) (store.Saved, error) {
+func (s *Store) saved(
+	tx Tx, name string, created bool, by store.By, doc []byte,
+) (store.Saved, error) {
 	row, err := storedJobRow(tx, name)
 	if err != nil {
 		return store.Saved{}, err
@@ -233,7 +274,9 @@ func (s *Store) Jobs(ctx context.Context, p store.Page) ([]*jobs.Job, string, er
 }
 
 // DeleteJob implements store.Catalog.
-func (s *Store) DeleteJob(ctx context.Context, name string, ifMatch *int64, by store.By) (cancelled int, err error) {
+func (s *Store) DeleteJob(
+	ctx context.Context, name string, ifMatch *int64, by store.By,
+) (cancelled int, err error) {
 	err = s.db.Write(ctx, func(tx Tx) error {
 		row, err := liveJobRow(tx, name)
 		if err != nil {
@@ -246,12 +289,12 @@ func (s *Store) DeleteJob(ctx context.Context, name string, ifMatch *int64, by s
 		if err := must(tx.Exec(updateJobDeleted, row.id, int64(by.Now))); err != nil {
 			return err
 		}
-		n, err := tx.Exec(updateJobsRunsCancelled, row.id, int64(by.Now), row.job.QueueOf())
+		waiting := []string{updateQueuedCancelled, updateDueCancelled, updateWaitingCancelled}
+		cancelled, err = changeEach(tx, waiting, row.id, int64(by.Now), row.job.QueueOf())
 		if err != nil {
 			return err
 		}
-		cancelled = int(n)
-		if _, err := tx.Exec(updateJobsRunsOrphaned, row.id); err != nil {
+		if _, err := tx.Exec(updateRunningOrphaned, row.id); err != nil {
 			return err
 		}
 		if err := s.refreshLanesOf(tx, row.id); err != nil {
@@ -263,7 +306,9 @@ func (s *Store) DeleteJob(ctx context.Context, name string, ifMatch *int64, by s
 }
 
 // PauseJob implements store.Catalog.
-func (s *Store) PauseJob(ctx context.Context, name string, paused bool, note string, by store.By) (j *jobs.Job, err error) {
+func (s *Store) PauseJob(
+	ctx context.Context, name string, paused bool, note string, by store.By,
+) (j *jobs.Job, err error) {
 	by.Note = note
 	err = s.db.Write(ctx, func(tx Tx) error {
 		row, err := liveJobRow(tx, name)
@@ -292,88 +337,4 @@ func (s *Store) PauseJob(ctx context.Context, name string, paused bool, note str
 		return s.audit(tx, by, action, "job", name, nil)
 	})
 	return j, err
-}
-
-// Versions implements store.Catalog. Those of a deleted job are gone from sight until it is made again.
-func (s *Store) Versions(ctx context.Context, job string, p store.Page) ([]jobs.Version, string, error) {
-	before, err := cursorBefore(p.Cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	var list []jobs.Version
-	next := ""
-	err = s.db.Read(ctx, func(tx Tx) error {
-		row, err := liveJobRow(tx, job)
-		if err != nil {
-			return err
-		}
-		return tx.Query(selectVersions, func(r Row) error {
-			if len(list) == sizeOf(p) {
-				next = strconv.Itoa(list[len(list)-1].Version)
-				return nil
-			}
-			v, err := scanVersion(r, job)
-			list = append(list, v)
-			return err
-		}, row.id, before, sizeOf(p)+1)
-	})
-	return list, next, err
-}
-
-// Version implements store.Catalog.
-func (s *Store) Version(ctx context.Context, job string, version int) (*jobs.Version, error) {
-	var v jobs.Version
-	err := s.db.Read(ctx, func(tx Tx) error {
-		row, err := storedJobRow(tx, job)
-		if err != nil {
-			return err
-		}
-		if row == nil {
-			return fmt.Errorf("job %q: %w", job, store.ErrNotFound)
-		}
-		var bad error
-		found, err := one(tx, selectVersion, func(r Row) { v, bad = scanVersion(r, job) }, row.id, version)
-		if err == nil && !found {
-			err = fmt.Errorf("version %d of job %q: %w", version, job, store.ErrNotFound)
-		}
-		return errors.Join(err, bad)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &v, nil
-}
-
-func scanVersion(r Row, job string) (jobs.Version, error) {
-	spec, err := parseSpec(r.Bytes(1))
-	if err != nil {
-		return jobs.Version{}, fmt.Errorf("read version %d of job %s: %w", r.Int(0), job, err)
-	}
-	return jobs.Version{Job: job, Version: int(r.Int(0)), CreatedAt: r.Time(2), Spec: *spec}, nil
-}
-
-// UpgradeRuns implements store.Catalog.
-func (s *Store) UpgradeRuns(ctx context.Context, job string, by store.By) (moved int, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
-		row, err := s.liveJob(tx, job)
-		if err != nil {
-			return err
-		}
-		l, err := s.lane(tx, row, row.pool)
-		if err != nil {
-			return err
-		}
-		n, err := tx.Exec(updateRunsVersion, row.id, row.version, l.id)
-		if err != nil || n == 0 {
-			return err
-		}
-		moved = int(n)
-		if err := s.refreshLanesOf(tx, row.id); err != nil {
-			return err
-		}
-		tx.Wake()
-		change := jobs.Raw(fmt.Sprintf(`{"version":%d,"runs":%d}`, row.version, n))
-		return s.audit(tx, by, "upgrade-runs", "job", job, change)
-	})
-	return moved, err
 }

@@ -14,17 +14,22 @@ const (
 	selectRunState = `
 SELECT r.tail, r.state, r.lane, r.job, r.priority, r.requeued_to, j.name, j.queue
 FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
-	updateCancelled   = `UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3 WHERE seq = $1`
+	updateCancelled = `
+UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3 WHERE seq = $1`
 	updateCancelAsked = `UPDATE runs SET cancel_at = $2 WHERE seq = $1 AND cancel_at IS NULL`
 	// What never was due is first due now: max_elapsed counts from there.
 	updateDueNow = `
-UPDATE runs SET state = 2, due_at = $2, rank = $3, run_at = CASE state WHEN 1 THEN $2 ELSE run_at END WHERE seq = $1`
+UPDATE runs
+SET state = 2, due_at = $2, rank = $3, run_at = CASE state WHEN 1 THEN $2 ELSE run_at END
+WHERE seq = $1`
 	updateRequeuedTo = `UPDATE runs SET requeued_to = $2 WHERE seq = $1`
 	selectRunWhole   = `
 SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
-	updateShifted    = `UPDATE runs SET due_at = due_at + $1, rank = rank + $1 WHERE state IN (1, 4) AND state = 4`
-	insertAuditEntry = `INSERT INTO audit (at, actor, action, kind, name, note, change) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	updateShifted = `
+UPDATE runs SET due_at = due_at + $1, rank = rank + $1 WHERE state IN (1, 4) AND state = 4`
+	insertAuditEntry = `
+INSERT INTO audit (at, actor, action, kind, name, note, change) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
 // runRow is what a change of one run needs to know.
@@ -58,7 +63,8 @@ func (s *Store) audit(tx Tx, by store.By, action, kind, name string, change jobs
 	if change != nil {
 		text = string(change)
 	}
-	_, err := tx.Exec(insertAuditEntry, int64(by.Now), by.Actor, action, kind, name, noneText(by.Note), text)
+	_, err := tx.Exec(insertAuditEntry, int64(by.Now), by.Actor, action, kind, name,
+		noneText(by.Note), text)
 	return err
 }
 
@@ -170,7 +176,8 @@ func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submit
 			return err
 		}
 		out = submitted(run, false)
-		return s.audit(tx, rq.By, "requeue", "run", rq.Of.String(), jobs.Raw(`{"run":"`+rq.ID.String()+`"}`))
+		return s.audit(tx, rq.By, "requeue", "run", rq.Of.String(),
+			jobs.Raw(`{"run":"`+rq.ID.String()+`"}`))
 	})
 	return out, err
 }

@@ -2,7 +2,6 @@ package sqldb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"nightshift/jobs"
@@ -18,8 +17,11 @@ const (
 	runColumnCount  = 31
 	columnAttemptAt = 12
 
-	selectDue    = `SELECT seq, lane, due_at, priority FROM runs WHERE state IN (1, 4) AND due_at <= $1 ORDER BY due_at, state, seq LIMIT $2`
-	selectNext   = `SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, state, seq LIMIT 1`
+	selectDue = `
+SELECT seq, lane, due_at, priority FROM runs WHERE state IN (1, 4) AND due_at <= $1
+ORDER BY due_at, state, seq LIMIT $2`
+	selectNext = `
+SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, state, seq LIMIT 1`
 	updateQueued = `UPDATE runs SET state = 2 WHERE seq = $1`
 
 	selectQueued = `
@@ -27,15 +29,17 @@ SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.lane = $1 AND r.state = 2 ORDER BY r.rank, r.seq LIMIT $2`
 	updateRunning = `
-UPDATE runs SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
+UPDATE runs
+SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
 WHERE seq = $1`
 	selectRunning = `
-SELECT ` + runColumns + `, p.body, r.job, (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq),
-    r.lane IS NULL
+SELECT ` + runColumns + `, p.body, r.job,
+    (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq), r.lane IS NULL
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.state IN (3, 5) AND r.state = 3 ORDER BY r.seq`
 	selectSpec = `
-SELECT j.name, v.spec FROM versions v JOIN jobs j ON j.id = v.job WHERE v.job = $1 AND v.version = $2`
+SELECT j.name, v.spec FROM versions v JOIN jobs j ON j.id = v.job
+WHERE v.job = $1 AND v.version = $2`
 	selectLogBytes = `SELECT SUM(LENGTH(data)) FROM logs WHERE run = $1`
 
 	maxDuePerClaim = 1000
@@ -241,7 +245,8 @@ func (s *Store) pinnedSpec(tx Tx, key specKey) (*pinned, error) {
 	}
 	p := &pinned{}
 	var text []byte
-	found, err := one(tx, selectSpec, func(r Row) { p.job, text = r.Text(0), r.Bytes(1) }, key.job, key.version)
+	found, err := one(tx, selectSpec, func(r Row) { p.job, text = r.Text(0), r.Bytes(1) }, key.job,
+		key.version)
 	if err == nil && !found {
 		err = fmt.Errorf("version %d of job %d: %w", key.version, key.job, store.ErrNotFound)
 	}
@@ -296,46 +301,4 @@ func (s *Store) Orphans(ctx context.Context) ([]store.Lease, error) {
 		return err
 	})
 	return leases, err
-}
-
-func payloadOf(r Row, i int) jobs.Raw {
-	if r.Null(i) {
-		return emptyPayload
-	}
-	return r.Bytes(i)
-}
-
-// scanRun reads runColumns.
-func scanRun(r Row) (*jobs.Run, error) {
-	run := &jobs.Run{
-		ID: jobs.IDOf(r.Int(0), r.Int(1)), Version: int(r.Int(2)), State: jobs.State(r.Int(3)),
-		DueAt: r.Time(4), Priority: int(r.Int(5)), Trigger: jobs.Trigger(r.Text(9)),
-		CreatedAt: r.Time(10), RunAt: r.Time(11), StartedAt: r.Time(13), FinishedAt: r.Time(14),
-		CancelRequestedAt: r.Time(15), MaxAttempts: int(r.Int(16)), Timeout: jobs.Duration(r.Int(17) * 1e6),
-		Queue: r.Text(18), OperationID: r.ID(19), RequeuedFrom: r.ID(20), RequeuedTo: r.ID(21),
-		CorrelationID: r.Text(22), IdempotencyKey: r.Text(23), Traceparent: r.Text(25), CreatedBy: r.Text(26),
-	}
-	run.Counts = jobs.Counts{Number: int(r.Int(6)), Charged: int(r.Int(7)), Deaths: int(r.Int(8))}
-	if run.OperationID.IsNil() {
-		run.OperationID = run.ID
-	}
-	if run.CorrelationID == "" {
-		run.CorrelationID = run.ID.String()
-	}
-	if !r.Null(28) {
-		run.Error = &jobs.Failure{
-			Kind: jobs.FailureKind(r.Text(28)), Type: r.Text(29), Message: r.Text(30),
-		}
-	}
-	if !r.Null(24) {
-		if err := json.Unmarshal(r.Bytes(24), &run.Labels); err != nil {
-			return run, fmt.Errorf("read labels of run %s: %w", run.ID, err)
-		}
-	}
-	if !r.Null(27) {
-		if err := json.Unmarshal(r.Bytes(27), &run.Counts.Budgets); err != nil {
-			return run, fmt.Errorf("read budgets of run %s: %w", run.ID, err)
-		}
-	}
-	return run, nil
 }

@@ -23,7 +23,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, $10, $11, $12, $13, $14, $1
 	selectKey     = `SELECT run, hash, until FROM keys WHERE job = $1 AND sort = $2 AND key = $3`
 	upsertKey     = `
 INSERT INTO keys (job, sort, key, run, hash, until) VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (job, sort, key) DO UPDATE SET run = excluded.run, hash = excluded.hash, until = excluded.until`
+ON CONFLICT (job, sort, key) DO UPDATE
+SET run = excluded.run, hash = excluded.hash, until = excluded.until`
 	selectStanding = `SELECT tail, state, version, operation, due_at FROM runs WHERE seq = $1`
 )
 
@@ -77,7 +78,8 @@ func (s *Store) enqueue(tx Tx, sub *store.Submission) (store.Submitted, error) {
 	}
 	if run.IdempotencyKey != "" {
 		until := run.CreatedAt.Add(sub.KeyTTL)
-		_, err = tx.Exec(upsertKey, job.id, keyIdempotency, run.IdempotencyKey, run.ID[:], sub.KeyHash[:], int64(until))
+		_, err = tx.Exec(upsertKey, job.id, keyIdempotency, run.IdempotencyKey, run.ID[:],
+			sub.KeyHash[:], int64(until))
 		if err != nil {
 			return store.Submitted{}, err
 		}
@@ -139,9 +141,9 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 	seq := run.ID.Seq()
 	_, err = tx.Exec(insertRun, seq, run.ID.Tail(), job.id, run.Version, l.id, int(run.State),
 		rankOf(run.DueAt, run.Priority), int64(run.DueAt), run.Priority, string(run.Trigger),
-		int64(run.CreatedAt), int64(run.RunAt), none(run.MaxAttempts), none(run.Timeout.Std().Milliseconds()),
-		operation, noneID(run.RequeuedFrom), correlation, noneText(run.IdempotencyKey), labels,
-		noneText(run.Traceparent), noneText(run.CreatedBy))
+		int64(run.CreatedAt), int64(run.RunAt), none(run.MaxAttempts),
+		none(run.Timeout.Std().Milliseconds()), operation, noneID(run.RequeuedFrom), correlation,
+		noneText(run.IdempotencyKey), labels, noneText(run.Traceparent), noneText(run.CreatedBy))
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,8 @@ func keeps(f store.RunFilter, run *jobs.Run) bool {
 func beginsSo(id jobs.ID, q string) bool {
 	text := id.String()
 	return strings.HasPrefix(text, q) ||
-		strings.HasPrefix(strings.ReplaceAll(text, "-", ""), strings.ReplaceAll(q, "-", "")) && hexDigits(q)
+		strings.HasPrefix(strings.ReplaceAll(text, "-", ""), strings.ReplaceAll(q, "-", "")) &&
+			hexDigits(q)
 }
 
 // hexDigits reports whether q is hexadecimal digits and dashes.

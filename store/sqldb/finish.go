@@ -12,7 +12,8 @@ import (
 const (
 	// A cancel that was acknowledged before lets only a cancelled end through ($3 = 1).
 	updateEnded = `
-UPDATE runs SET state = $4, lane = NULL, finished_at = $5, queue = $6, charged = $7, deaths = $8, budgets = $9,
+UPDATE runs
+SET state = $4, lane = NULL, finished_at = $5, queue = $6, charged = $7, deaths = $8, budgets = $9,
     error_kind = CASE WHEN $10 = 1 THEN error_kind ELSE $11 END,
     error_type = CASE WHEN $10 = 1 THEN error_type ELSE $12 END,
     error_message = CASE WHEN $10 = 1 THEN error_message ELSE $13 END, attempt_at = NULL
@@ -70,8 +71,8 @@ func (s *Store) end(tx Tx, f *store.Finish) (int64, error) {
 		return 0, err
 	}
 	keep, kind, typ, message := errorColumns(t)
-	return tx.Exec(updateEnded, f.Run.Seq(), f.Number, t.State == jobs.Cancelled, int(t.State), int64(f.Now), f.Queue,
-		t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ, message)
+	return tx.Exec(updateEnded, f.Run.Seq(), f.Number, t.State == jobs.Cancelled, int(t.State),
+		int64(f.Now), f.Queue, t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ, message)
 }
 
 func (s *Store) again(tx Tx, f *store.Finish) (int64, error) {
@@ -82,7 +83,8 @@ func (s *Store) again(tx Tx, f *store.Finish) (int64, error) {
 	}
 	keep, kind, typ, message := errorColumns(t)
 	changed, err := tx.Exec(updateAgain, f.Run.Seq(), f.Number, int(t.State), int64(t.DueAt),
-		rankOf(t.DueAt, f.Priority), t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ, message)
+		rankOf(t.DueAt, f.Priority), t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ,
+		message)
 	if err != nil || changed == 0 {
 		return changed, err
 	}
@@ -106,7 +108,11 @@ func refuse(tx Tx, f *store.Finish) (store.FinishResult, error) {
 	res := store.FinishResult{Err: store.ErrLease}
 	_, err := one(tx, selectFence, func(r Row) {
 		if jobs.State(r.Int(0)) == jobs.Running && int(r.Int(1)) == f.Number {
-			res = store.FinishResult{Err: store.ErrState, CancelAsked: !r.Null(2), Orphaned: r.Null(3)}
+			res = store.FinishResult{
+				Err:         store.ErrState,
+				CancelAsked: !r.Null(2),
+				Orphaned:    r.Null(3),
+			}
 		}
 	}, f.Run.Seq())
 	return res, err
@@ -153,9 +159,10 @@ func (s *Store) keepAttempt(tx Tx, f *store.Finish) error {
 		exit = nil
 	}
 	seq := f.Run.Seq()
-	_, err := tx.Exec(insertAttempt, seq, f.Number, f.Version, int64(f.Started), int64(f.Now), int(t.Outcome),
-		none(f.HTTPStatus), exit, action, by, reason, none(t.Decision.NextAttemptAt), boolNone(f.Truncated),
-		result, failure, noneText(f.OutputTail))
+	_, err := tx.Exec(insertAttempt, seq, f.Number, f.Version, int64(f.Started), int64(f.Now),
+		int(t.Outcome), none(f.HTTPStatus), exit, action, by, reason,
+		none(t.Decision.NextAttemptAt), boolNone(f.Truncated), result, failure,
+		noneText(f.OutputTail))
 	if err != nil {
 		return fmt.Errorf("keep attempt %d: %w", f.Number, err)
 	}

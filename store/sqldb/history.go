@@ -69,9 +69,17 @@ func scanListed(r Row) (*jobs.Run, error) {
 		run.Queue = r.Text(runColumnCount + 1)
 	}
 	if run.State == jobs.Queued {
-		run.HeldBy = &jobs.HeldBy{Kind: jobs.HeldWorkers, Name: run.Queue, Reason: "waits for a free worker"}
+		run.HeldBy = &jobs.HeldBy{
+			Kind:   jobs.HeldWorkers,
+			Name:   run.Queue,
+			Reason: "waits for a free worker",
+		}
 		if !r.Null(runColumnCount + 2) {
-			run.HeldBy = &jobs.HeldBy{Kind: jobs.HeldPaused, Name: run.Job, Reason: "job " + run.Job + " is paused"}
+			run.HeldBy = &jobs.HeldBy{
+				Kind:   jobs.HeldPaused,
+				Name:   run.Job,
+				Reason: "job " + run.Job + " is paused",
+			}
 		}
 	}
 	return run, err
@@ -81,15 +89,21 @@ func scanListed(r Row) (*jobs.Run, error) {
 func readAttempts(tx Tx, run *jobs.Run) error {
 	return tx.Query(selectAttempts, func(r Row) error {
 		a := jobs.Attempt{
-			Number: int(r.Int(0)), Version: int(r.Int(1)), StartedAt: r.Time(2), FinishedAt: r.Time(3),
-			Outcome: jobs.Outcome(r.Int(4)), HTTPStatus: int(r.Int(5)), ExitCode: -1, OutputTail: r.Text(14),
+			Number: int(r.Int(0)), Version: int(r.Int(1)), StartedAt: r.Time(2),
+			FinishedAt: r.Time(3), Outcome: jobs.Outcome(r.Int(4)), HTTPStatus: int(r.Int(5)),
+			ExitCode: -1, OutputTail: r.Text(14),
 			Decision: &jobs.Decision{Action: "succeed", By: "success"},
 		}
 		if !r.Null(6) {
 			a.ExitCode = int(r.Int(6))
 		}
 		if !r.Null(7) {
-			a.Decision = &jobs.Decision{Action: r.Text(7), By: r.Text(8), Reason: r.Text(9), NextAttemptAt: r.Time(10)}
+			a.Decision = &jobs.Decision{
+				Action:        r.Text(7),
+				By:            r.Text(8),
+				Reason:        r.Text(9),
+				NextAttemptAt: r.Time(10),
+			}
 		}
 		if !r.Null(13) {
 			a.Error = &jobs.Failure{}
@@ -126,7 +140,9 @@ func (s *Store) Log(ctx context.Context, id jobs.ID, piece func(store.LogPiece) 
 }
 
 // logAfter reads the next pieces, about logChunk bytes.
-func (s *Store) logAfter(ctx context.Context, id jobs.ID, last store.LogPiece) (chunk []store.LogPiece, err error) {
+func (s *Store) logAfter(
+	ctx context.Context, id jobs.ID, last store.LogPiece,
+) (chunk []store.LogPiece, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		if _, err := s.runRow(tx, id); err != nil {
 			return err

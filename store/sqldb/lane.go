@@ -20,21 +20,27 @@ type laneRow struct {
 }
 
 const (
-	microsPerMilli    = 1000
-	rankPerPriority   = int64(jobs.RankPerPriority / 1e6) // milliseconds
-	selectLane        = `SELECT id, turn_at, head, rank FROM lanes WHERE job = $1 AND pool = $2`
-	selectLaneByID    = `SELECT id, turn_at, head, rank FROM lanes WHERE id = $1`
-	insertLane        = `INSERT INTO lanes (job, pool, open, turn_at) VALUES ($1, $2, $3, 0) RETURNING id`
-	updateLane        = `UPDATE lanes SET turn_at = $2, head = $3, rank = $4 WHERE id = $1`
-	updateLanesOpen   = `UPDATE lanes SET open = $2 WHERE job = $1`
-	selectLaneHead    = `SELECT rank, due_at, priority FROM runs WHERE lane = $1 AND state = 2 ORDER BY rank, seq LIMIT 1`
+	microsPerMilli  = 1000
+	rankPerPriority = int64(jobs.RankPerPriority / 1e6) // milliseconds
+	selectLane      = `SELECT id, turn_at, head, rank FROM lanes WHERE job = $1 AND pool = $2`
+	selectLaneByID  = `SELECT id, turn_at, head, rank FROM lanes WHERE id = $1`
+	insertLane      = `
+INSERT INTO lanes (job, pool, open, turn_at) VALUES ($1, $2, $3, 0) RETURNING id`
+	updateLane      = `UPDATE lanes SET turn_at = $2, head = $3, rank = $4 WHERE id = $1`
+	updateLanesOpen = `UPDATE lanes SET open = $2 WHERE job = $1`
+	selectLaneHead  = `
+SELECT rank, due_at, priority FROM runs WHERE lane = $1 AND state = 2 ORDER BY rank, seq LIMIT 1`
 	selectLastTurn    = `SELECT MAX(turn_at) FROM lanes`
 	selectLanesOfJob  = `SELECT id FROM lanes WHERE job = $1 ORDER BY pool LIMIT 1000`
-	selectLanesByTurn = `SELECT id, job FROM lanes WHERE pool = $1 AND open = 1 AND head IS NOT NULL ORDER BY head, id LIMIT $2`
+	selectLanesByTurn = `
+SELECT id, job FROM lanes WHERE pool = $1 AND open = 1 AND head IS NOT NULL
+ORDER BY head, id LIMIT $2`
 )
 
 // rankOf orders runs within a lane: the due time less what the priority is worth.
-func rankOf(due jobs.Time, priority int) int64 { return int64(due) - int64(priority)*rankPerPriority }
+func rankOf(due jobs.Time, priority int) int64 {
+	return int64(due) - int64(priority)*rankPerPriority
+}
 
 // headOf is the place of a lane among the lanes.
 func headOf(turn int64, due jobs.Time, priority int) int64 {
@@ -49,7 +55,8 @@ func (s *Store) lane(tx Tx, job *jobRow, pool store.Pool) (*laneRow, error) {
 	row := &laneRow{}
 	found, err := one(tx, selectLane, row.read, job.id, int64(pool))
 	if err == nil && !found {
-		_, err = one(tx, insertLane, func(r Row) { row.id = r.Int(0) }, job.id, int64(pool), !job.paused)
+		_, err = one(tx, insertLane, func(r Row) { row.id = r.Int(0) }, job.id, int64(pool),
+			!job.paused)
 	}
 	if err != nil {
 		return nil, err

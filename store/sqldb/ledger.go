@@ -10,10 +10,14 @@ import (
 )
 
 const (
-	selectAudit = `SELECT id, at, actor, action, kind, name, note, change FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2`
+	selectAudit = `
+SELECT id, at, actor, action, kind, name, note, change FROM audit WHERE id < $1
+ORDER BY id DESC LIMIT $2`
 	selectFloor = `SELECT MAX(seq) FROM runs`
 	selectMeta  = `SELECT value FROM meta WHERE name = $1`
-	upsertMeta  = `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	upsertMeta  = `
+INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
+SET value = excluded.value`
 )
 
 // Note implements store.Ledger.
@@ -22,7 +26,9 @@ func (s *Store) Note(ctx context.Context, by store.By, action, kind, name string
 }
 
 // Audit implements store.Ledger.
-func (s *Store) Audit(ctx context.Context, p store.Page) (list []store.AuditEntry, next string, err error) {
+func (s *Store) Audit(
+	ctx context.Context, p store.Page,
+) (list []store.AuditEntry, next string, err error) {
 	before, err := cursorBefore(p.Cursor)
 	if err != nil {
 		return nil, "", err

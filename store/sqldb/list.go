@@ -23,15 +23,24 @@ const (
 // Which runs a list looks at, newest first: $1 the run before which to go on, $2 the oldest,
 // $3 what the index is asked for, $4 how many.
 const (
-	windowAll         = `SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND $3 = '' ORDER BY seq DESC LIMIT $4`
-	windowJob         = `SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND job = (SELECT id FROM jobs WHERE name = $3) ORDER BY seq DESC LIMIT $4`
-	windowFailed      = `SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state = 7 AND $3 = '' ORDER BY seq DESC LIMIT $4`
-	windowRunning     = `SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state IN (3, 5) AND state = 3 AND $3 = '' ORDER BY seq DESC LIMIT $4`
+	windowAll = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND $3 = '' ORDER BY seq DESC LIMIT $4`
+	windowJob = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND job = (SELECT id FROM jobs WHERE name = $3)
+ORDER BY seq DESC LIMIT $4`
+	windowFailed = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state = 7 AND $3 = ''
+ORDER BY seq DESC LIMIT $4`
+	windowRunning = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state IN (3, 5) AND state = 3 AND $3 = ''
+ORDER BY seq DESC LIMIT $4`
 	windowCorrelation = `
 SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND correlation = $3
 UNION ALL SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND seq = $14 AND correlation IS NULL
 ORDER BY seq DESC LIMIT $4`
-	windowIDs = `SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND seq BETWEEN $14 AND $15 AND $3 = '' ORDER BY seq DESC LIMIT $4`
+	windowIDs = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND seq BETWEEN $14 AND $15 AND $3 = ''
+ORDER BY seq DESC LIMIT $4`
 
 	filterRuns = `
 FROM (%) r JOIN jobs j ON j.id = r.job
@@ -52,7 +61,8 @@ type listQuery struct{ rows, bounds string }
 
 func newListQuery(window string) listQuery {
 	return listQuery{
-		rows:   "SELECT " + runColumns + ", j.name, j.queue, j.paused_at" + strings.Replace(filterRuns, "%", window, 1) + " ORDER BY r.seq DESC",
+		rows: "SELECT " + runColumns + ", j.name, j.queue, j.paused_at" +
+			strings.Replace(filterRuns, "%", window, 1) + " ORDER BY r.seq DESC",
 		bounds: "SELECT MIN(seq), COUNT(*) FROM (" + strings.Replace(window, "*", "seq", 2) + ") w",
 	}
 }
@@ -78,9 +88,12 @@ type runList struct {
 // Runs implements store.History. Since and Until are judged by the time in the id, which is that of
 // the creation unless the clock was set back. Where Q can be the start of an id, the runs whose id
 // begins so come first, then those that have it in their texts.
-func (s *Store) Runs(ctx context.Context, f store.RunFilter, p store.Page) (list []*jobs.Run, next string, err error) {
+func (s *Store) Runs(
+	ctx context.Context, f store.RunFilter, p store.Page,
+) (list []*jobs.Run, next string, err error) {
 	if len(f.Q) > maxQ {
-		return nil, "", jobs.Invalid([]jobs.Fault{{Location: "q", Message: "too long: want at most 1024 bytes"}})
+		return nil, "", jobs.Invalid(
+			[]jobs.Fault{{Location: "q", Message: "too long: want at most 1024 bytes"}})
 	}
 	text, inTexts := strings.CutPrefix(p.Cursor, textsCursor)
 	before, err := cursorBefore(text)
@@ -166,10 +179,14 @@ func planList(f store.RunFilter) *runList {
 		until = int64(f.Until+1) << 12
 	}
 	lo, hi, isID := idRange(f.Q)
-	l := &runList{query: listAll, keep: func(run *jobs.Run) bool { return keeps(f, run) }, args: []driver.Value{
-		until, int64(f.Since) << 12, "", int64(maxLooked), states, f.Job, f.Queue, f.ErrorKind, f.ErrorType,
-		f.Trigger, f.Creator, labelPattern(f), containing(f.Q), lo, hi, starting(f.Q),
-	}}
+	l := &runList{
+		query: listAll,
+		keep:  func(run *jobs.Run) bool { return keeps(f, run) },
+		args: []driver.Value{
+			until, int64(f.Since) << 12, "", int64(maxLooked), states, f.Job, f.Queue, f.ErrorKind, f.ErrorType,
+			f.Trigger, f.Creator, labelPattern(f), containing(f.Q), lo, hi, starting(f.Q),
+		},
+	}
 	switch {
 	case f.CorrelationID != "":
 		l.query, l.args[2], l.args[13] = listCorrelation, f.CorrelationID, int64(-1)

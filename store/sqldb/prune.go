@@ -130,7 +130,8 @@ func pruneNextJob(tx Tx, at *pruneCursor, now jobs.Time, limit int) (looked int,
 	// looked at; but what the clock gave an id in the future is.
 	old, present := int64(max(now.Add(-shortest)+1, 0))<<12, int64(now+1)<<12
 	if at.seq < old {
-		if looked, err = pruneRuns(tx, at, keep, now, min(old, present), limit); err != nil || looked == limit {
+		if looked, err = pruneRuns(tx, at, keep, now, min(old, present), limit); err != nil ||
+			looked == limit {
 			return looked, err
 		}
 	}
@@ -142,7 +143,9 @@ func pruneNextJob(tx Tx, at *pruneCursor, now jobs.Time, limit int) (looked int,
 	return looked, err
 }
 
-func pruneRuns(tx Tx, at *pruneCursor, keep jobs.Retention, now jobs.Time, before int64, limit int) (looked int, err error) {
+func pruneRuns(
+	tx Tx, at *pruneCursor, keep jobs.Retention, now jobs.Time, before int64, limit int,
+) (looked int, err error) {
 	var rows []endedRun
 	err = tx.Query(selectPruneRuns, func(r Row) error {
 		rows = append(rows, endedRun{})

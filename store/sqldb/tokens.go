@@ -15,15 +15,19 @@ const (
 	selectTokens = `SELECT ` + tokenColumns + ` FROM tokens ORDER BY created_at DESC, name LIMIT 10000`
 	selectToken  = `SELECT ` + tokenColumns + ` FROM tokens WHERE name = $1`
 	insertToken  = `
-INSERT INTO tokens (name, hash, scopes, jobs, expires_at, created_at, revision) VALUES ($1, $2, $3, $4, $5, $6, 1)`
+INSERT INTO tokens (name, hash, scopes, jobs, expires_at, created_at, revision)
+VALUES ($1, $2, $3, $4, $5, $6, 1)`
 	updateToken = `
-UPDATE tokens SET hash = $2, scopes = $3, jobs = $4, expires_at = $5, revision = revision + 1 WHERE name = $1`
+UPDATE tokens SET hash = $2, scopes = $3, jobs = $4, expires_at = $5, revision = revision + 1
+WHERE name = $1`
 	updateTokenUsed = `UPDATE tokens SET last_used = $2 WHERE name = $1`
 	deleteToken     = `DELETE FROM tokens WHERE name = $1`
 )
 
 // PutToken implements store.Catalog. A zero hash keeps the secret of a token that stands.
-func (s *Store) PutToken(ctx context.Context, t store.Token, ifMatch *int64, by store.By) (created bool, err error) {
+func (s *Store) PutToken(
+	ctx context.Context, t store.Token, ifMatch *int64, by store.By,
+) (created bool, err error) {
 	err = s.db.Write(ctx, func(tx Tx) error {
 		var old *store.Token
 		var bad error
@@ -48,7 +52,8 @@ func (s *Store) PutToken(ctx context.Context, t store.Token, ifMatch *int64, by 
 		}
 		created = old == nil
 		if created {
-			_, err = tx.Exec(insertToken, t.Name, t.Hash[:], scopes, jobsList, none(t.ExpiresAt), int64(by.Now))
+			_, err = tx.Exec(insertToken, t.Name, t.Hash[:], scopes, jobsList, none(t.ExpiresAt),
+				int64(by.Now))
 		} else {
 			if t.Hash == ([32]byte{}) {
 				t.Hash = old.Hash
@@ -83,7 +88,8 @@ func tokenLists(t store.Token) (scopes string, jobsList any, err error) {
 
 func scanToken(r Row) (store.Token, error) {
 	t := store.Token{
-		Name: r.Text(0), ExpiresAt: r.Time(4), CreatedAt: r.Time(5), LastUsed: r.Time(6), Revision: r.Int(7),
+		Name: r.Text(0), ExpiresAt: r.Time(4), CreatedAt: r.Time(5), LastUsed: r.Time(6),
+		Revision: r.Int(7),
 	}
 	copy(t.Hash[:], r.Bytes(1))
 	if err := json.Unmarshal(r.Bytes(2), &t.Scopes); err != nil {

@@ -23,7 +23,8 @@ func benchStore(b *testing.B, n, lanes int) (store.Store, *jobs.IDs) {
 	s := openAt(b, filepath.Join(b.TempDir(), "n.db"))
 	ctx := context.Background()
 	for i := range lanes {
-		_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob(fmt.Sprint("job", i))}}, store.By{Actor: "bench", Now: testTime})
+		_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob(fmt.Sprint("job", i))}},
+			store.By{Actor: "bench", Now: testTime})
 		check(b, err)
 	}
 	ids := jobs.NewIDs(0, rand.Uint64)
@@ -138,7 +139,8 @@ func BenchmarkDrain(b *testing.B) {
 	b.ResetTimer()
 	var done []store.Finish
 	for {
-		out, err := s.Claim(context.Background(), store.Claim{Now: testTime, Free: [store.Pools]int{64, 0}, Finished: done})
+		out, err := s.Claim(context.Background(),
+			store.Claim{Now: testTime, Free: [store.Pools]int{64, 0}, Finished: done})
 		check(b, err)
 		if len(out.Leases) == 0 {
 			return

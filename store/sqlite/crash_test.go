@@ -57,7 +57,8 @@ func TestLocksAreHeldWhileTheServerWorks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "n.db")
 	s := openAt(t, path)
 	ctx := context.Background()
-	_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}}, store.By{Actor: "test", Now: testTime})
+	_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}},
+		store.By{Actor: "test", Now: testTime})
 	check(t, err)
 	lines, _, _ := child(t, "probe", path)
 	var done atomic.Bool
@@ -94,7 +95,8 @@ func TestLogStaysShortWhileReadsOverlap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "n.db")
 	s := openAt(t, path)
 	ctx := context.Background()
-	_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}}, store.By{Actor: "test", Now: testTime})
+	_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}},
+		store.By{Actor: "test", Now: testTime})
 	check(t, err)
 	ids := jobs.NewIDs(0, func() uint64 { return 1 })
 	payload := jobs.Raw(`"` + strings.Repeat("x", 64<<10) + `"`)

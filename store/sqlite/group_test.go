@@ -173,8 +173,10 @@ func TestFullDiskIsToldAndLaterWritesWork(t *testing.T) {
 	}
 	check(t, d.Write(context.Background(), pages("1"))) // SQLite takes the pages there are
 	large := strings.Repeat("x", 1<<20)
-	errs := together(t, d, insert("a", ""), insert("large", large), refuseAfter(insert("b", "")), insert("c", ""))
-	if errs[0] != nil || !errors.Is(errs[1], store.ErrFull) || !errors.Is(errs[2], errRefused) || errs[3] != nil {
+	errs := together(t, d, insert("a", ""), insert("large", large), refuseAfter(insert("b", "")),
+		insert("c", ""))
+	if errs[0] != nil || !errors.Is(errs[1], store.ErrFull) || !errors.Is(errs[2], errRefused) ||
+		errs[3] != nil {
 		t.Fatalf("results %v", errs)
 	}
 	if got := names(t, d); len(got) != 2 || !got["a"] || !got["c"] {
@@ -230,7 +232,8 @@ func TestUnknownCommitEndsTheWriter(t *testing.T) {
 		t.Fatalf("results %v", errs)
 	}
 	for range 3 {
-		if err := d.Write(context.Background(), insert("later", "")); !errors.Is(err, store.ErrUnknown) {
+		if err := d.Write(context.Background(), insert("later", "")); !errors.Is(err,
+			store.ErrUnknown) {
 			t.Fatalf("a later write: %v", err)
 		}
 	}

@@ -29,7 +29,8 @@ func resolve(path string) (string, error) {
 		return "", err
 	}
 	if _, lerr := os.Lstat(abs); lerr == nil {
-		return "", fmt.Errorf("%s is a symbolic link to nothing: make the target's folder or remove the link", path)
+		return "", fmt.Errorf(
+			"%s is a symbolic link to nothing: make the target's folder or remove the link", path)
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
 	if errors.Is(err, os.ErrNotExist) {
@@ -54,7 +55,11 @@ func lock(path string) (*lockFile, error) {
 			n, _ := f.ReadAt(holder, 0)
 			f.Close()
 			if errors.Is(err, syscall.EWOULDBLOCK) {
-				return nil, fmt.Errorf("%s is being served by another process (pid %s): one process serves a database; stop that one first", path, pidText(holder[:n]))
+				return nil, fmt.Errorf(
+					"%s is being served by another process (pid %s): one process serves a database; stop that one first",
+					path,
+					pidText(holder[:n]),
+				)
 			}
 			return nil, fmt.Errorf("lock %s: %w", name, err)
 		}
@@ -98,7 +103,11 @@ func checkLinks(path string) error {
 		return fmt.Errorf("%s is not a file", path)
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-		return fmt.Errorf("%s has %d hard links: SQLite would keep a separate log for each name; copy it and remove the other names", path, st.Nlink)
+		return fmt.Errorf(
+			"%s has %d hard links: SQLite would keep a separate log for each name; copy it and remove the other names",
+			path,
+			st.Nlink,
+		)
 	}
 	return nil
 }

@@ -52,7 +52,9 @@ func act(role, path string) {
 }
 
 // child starts the test binary in a role and gives the lines it prints.
-func child(t *testing.T, role, path string) (lines *bufio.Scanner, stdin io.WriteCloser, cmd *exec.Cmd) {
+func child(
+	t *testing.T, role, path string,
+) (lines *bufio.Scanner, stdin io.WriteCloser, cmd *exec.Cmd) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], "-test.run=^$", path)
 	cmd.Env = append(os.Environ(), envChild+"="+role)
@@ -80,7 +82,8 @@ func enqueueForEver(path string) {
 	}
 	floor, err := s.Floor(ctx)
 	if err == nil {
-		_, err = s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}}, store.By{Actor: "test", Now: 1})
+		_, err = s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}},
+			store.By{Actor: "test", Now: 1})
 	}
 	if err != nil {
 		fmt.Println("refused:", err)
@@ -117,7 +120,12 @@ func probeLocks(path string) {
 		}
 		defer f.Close()
 		for range 100 {
-			l := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: place.start, Len: place.len}
+			l := unix.Flock_t{
+				Type:   unix.F_WRLCK,
+				Whence: io.SeekStart,
+				Start:  place.start,
+				Len:    place.len,
+			}
 			if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l); err != nil {
 				fmt.Println("cannot ask:", err)
 				return
@@ -153,7 +161,8 @@ func wantText(t *testing.T, err error, parts ...string) {
 }
 
 func plainJob(name string) *jobs.Job {
-	j, err := jobs.ParseJob([]byte(`{"name":"` + name + `","webhook":{"url":"http://127.0.0.1:9/"}}`))
+	j, err := jobs.ParseJob(
+		[]byte(`{"name":"` + name + `","webhook":{"url":"http://127.0.0.1:9/"}}`))
 	if err != nil {
 		panic(err)
 	}

@@ -33,7 +33,8 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	if lines.Scan(); lines.Text() == "serving" {
 		t.Fatal("a second process serves the file")
 	}
-	wantText(t, fmt.Errorf("%s", lines.Text()), "refused", "served by another process", fmt.Sprint("pid ", os.Getpid()))
+	wantText(t, fmt.Errorf("%s", lines.Text()), "refused", "served by another process",
+		fmt.Sprint("pid ", os.Getpid()))
 
 	check(t, s.Close())
 	lines, stdin, cmd := child(t, "serve", path)
@@ -93,7 +94,8 @@ func TestFileThatIsNoneOfOursIsRefusedAndLeftAlone(t *testing.T) {
 	text := filepath.Join(dir, "text.db")
 	check(t, os.WriteFile(text, slices.Repeat([]byte("no database. "), 1000), 0o600))
 	foreign := filepath.Join(dir, "foreign.db")
-	check(t, sqlOn(t, foreign, "PRAGMA auto_vacuum=INCREMENTAL", "CREATE TABLE bookmarks (url TEXT)").Close())
+	p := sqlOn(t, foreign, "PRAGMA auto_vacuum=INCREMENTAL", "CREATE TABLE bookmarks (url TEXT)")
+	check(t, p.Close())
 	for _, path := range []string{text, foreign} {
 		before, err := os.ReadFile(path)
 		check(t, err)
@@ -170,7 +172,8 @@ func TestCloseLeavesOneCompleteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "n.db")
 	s := openAt(t, path)
-	_, err := s.PutJobs(t.Context(), []store.PutJob{{Job: plainJob("a")}}, store.By{Actor: "test", Now: testTime})
+	_, err := s.PutJobs(t.Context(), []store.PutJob{{Job: plainJob("a")}},
+		store.By{Actor: "test", Now: testTime})
 	check(t, err)
 	check(t, s.Close())
 	check(t, s.Close())

@@ -11,7 +11,11 @@ import (
 
 var jobClaims = []claim{
 	{"SavedJobComesBack", func(w *world) {
-		doc := webhook("a", "x", `,"labels":{"team":"data"},"queue":"slow","priority":3,"retry":{"max_attempts":2},"payload":{"n": 1.50}`)
+		doc := webhook(
+			"a",
+			"x",
+			`,"labels":{"team":"data"},"queue":"slow","priority":3,"retry":{"max_attempts":2},"payload":{"n": 1.50}`,
+		)
 		saved := w.put(doc)
 		equal(w, "created, changed", words(saved.Created, saved.Changed), "true true")
 		got, err := w.Job(w.ctx, "a")
@@ -29,7 +33,8 @@ var jobClaims = []claim{
 		saved := w.put(webhook("a", "", `,"priority":1`))
 		equal(w, "created, changed", words(saved.Created, saved.Changed), "false true")
 		equal(w, "revision", saved.Job.Revision, 2)
-		equal(w, "created at, updated at", [2]jobs.Time{saved.Job.CreatedAt, saved.Job.UpdatedAt}, [2]jobs.Time{start, w.now})
+		equal(w, "created at, updated at", [2]jobs.Time{saved.Job.CreatedAt, saved.Job.UpdatedAt},
+			[2]jobs.Time{start, w.now})
 	}},
 	{"IfMatchDemandsTheRevision", ifMatch},
 	{"CreateRefusesWhatStands", func(w *world) {
@@ -117,7 +122,8 @@ func ifMatch(w *world) {
 	w.wantErr(err, store.ErrStale)
 	_, err = w.DeleteJob(w.ctx, "a", new(int64(3)), w.by())
 	w.check(err)
-	_, err = w.PutJobs(w.ctx, []store.PutJob{{Job: webhook("a", "", ""), IfMatch: new(int64(4))}}, w.by())
+	_, err = w.PutJobs(w.ctx, []store.PutJob{{Job: webhook("a", "", ""), IfMatch: new(int64(4))}},
+		w.by())
 	w.wantErr(err, store.ErrStale)
 }
 

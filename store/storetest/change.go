@@ -23,13 +23,15 @@ var cancelClaims = []claim{
 				equal(w, "state", state, jobs.Cancelled)
 			}
 			r := w.run(id)
-			equal(w, "run", words(r.State, r.FinishedAt, r.CancelRequestedAt, r.Queue), words(jobs.Cancelled, w.now, w.now, "default"))
+			equal(w, "run", words(r.State, r.FinishedAt, r.CancelRequestedAt, r.Queue),
+				words(jobs.Cancelled, w.now, w.now, "default"))
 		}
 		w.tick(2 * time.Hour)
 		out := w.claim(store.Claim{Free: [store.Pools]int{9, 9}})
 		equal(w, "claimed", len(out.Leases), 0)
 		equal(w, "next due", out.NextDue, 0)
-		equal(w, "actions", actions(audit(w)[:3]), fmt.Sprintf("cancel %s , cancel %s , cancel %s ", ids[2], ids[1], ids[0]))
+		equal(w, "actions", actions(audit(w)[:3]),
+			fmt.Sprintf("cancel %s , cancel %s , cancel %s ", ids[2], ids[1], ids[0]))
 	}},
 	{"RunningRunIsAskedOnce", func(w *world) {
 		w.jobs("a")
@@ -63,11 +65,13 @@ var cancelClaims = []claim{
 			w.wantErr(err, store.ErrNotFound)
 			w.wantErr(w.RunNow(w.ctx, id, w.by()), store.ErrNotFound)
 			w.wantErr(w.Remove(w.ctx, id, w.by()), store.ErrNotFound)
-			_, err = w.Requeue(w.ctx, store.Requeue{Of: id, ID: w.ids.Next(w.now.Std()), By: w.by()})
+			_, err = w.Requeue(w.ctx,
+				store.Requeue{Of: id, ID: w.ids.Next(w.now.Std()), By: w.by()})
 			w.wantErr(err, store.ErrNotFound)
 			_, err = w.Run(w.ctx, id)
 			w.wantErr(err, store.ErrNotFound)
-			w.wantErr(w.Store.Log(w.ctx, id, func(store.LogPiece) error { return nil }), store.ErrNotFound)
+			w.wantErr(w.Store.Log(w.ctx, id, func(store.LogPiece) error { return nil }),
+				store.ErrNotFound)
 		}
 	}},
 	{"RunNowDropsWhatIsLeftOfADelay", func(w *world) {
@@ -83,7 +87,8 @@ var cancelClaims = []claim{
 			equal(w, "run", words(r.State, r.DueAt), words(jobs.Queued, w.now))
 			w.check(w.RunNow(w.ctx, id, w.by())) // nothing is left to drop
 		}
-		equal(w, "first due", words(w.run(retrying.Run.ID).RunAt, w.run(scheduled).RunAt), words(start, w.now))
+		equal(w, "first due", words(w.run(retrying.Run.ID).RunAt, w.run(scheduled).RunAt),
+			words(start, w.now))
 		equal(w, "claimed", len(w.take(9)), 2)
 		w.check(w.RunNow(w.ctx, scheduled, w.by()))
 		equal(w, "state", w.state(scheduled), jobs.Running)
@@ -111,7 +116,8 @@ var requeueClaims = []claim{
 		ids := []jobs.ID{w.enqueue("a").ID, w.enqueue("a", dueIn(time.Hour)).ID}
 		for range 2 {
 			for _, id := range ids {
-				_, err := w.Requeue(w.ctx, store.Requeue{Of: id, ID: w.ids.Next(w.now.Std()), By: w.by()})
+				_, err := w.Requeue(w.ctx,
+					store.Requeue{Of: id, ID: w.ids.Next(w.now.Std()), By: w.by()})
 				w.wantErr(err, store.ErrState)
 			}
 			w.take(1)
@@ -129,7 +135,13 @@ var requeueClaims = []claim{
 
 func (w *world) requeue(of jobs.ID, change ...func(*store.Requeue)) store.Submitted {
 	w.Helper()
-	rq := store.Requeue{Of: of, ID: w.ids.Next(w.now.Std()), Trigger: jobs.TriggerRequeue, By: w.by(), Creator: "tester"}
+	rq := store.Requeue{
+		Of:      of,
+		ID:      w.ids.Next(w.now.Std()),
+		Trigger: jobs.TriggerRequeue,
+		By:      w.by(),
+		Creator: "tester",
+	}
 	for _, f := range change {
 		f(&rq)
 	}
@@ -155,7 +167,19 @@ func requeueKeeps(w *world) {
 		Traceparent: "00-1", CreatedBy: "tester", CreatedAt: w.now, RunAt: w.now, DueAt: w.now, RequeuedFrom: r.ID,
 	}
 	sameRun(w, w.run(out.ID), want)
-	equal(w, "answer", out, store.Submitted{ID: out.ID, Job: "a", Version: 1, State: jobs.Queued, Operation: r.ID, DueAt: w.now})
+	equal(
+		w,
+		"answer",
+		out,
+		store.Submitted{
+			ID:        out.ID,
+			Job:       "a",
+			Version:   1,
+			State:     jobs.Queued,
+			Operation: r.ID,
+			DueAt:     w.now,
+		},
+	)
 	equal(w, "link", w.run(r.ID).RequeuedTo, out.ID)
 	equal(w, "audit", actions(audit(w)[:1]), "requeue "+r.ID.String()+" ")
 	// The correlation id of a run that had none of its own is its id.
@@ -214,7 +238,8 @@ func requeueOnce(w *world) {
 	first := w.requeue(id)
 	for range 2 {
 		again := w.requeue(id, func(r *store.Requeue) { r.Payload = jobs.Raw("1") })
-		equal(w, "answer", words(again.ID, again.Duplicate, again.Operation), words(first.ID, true, id))
+		equal(w, "answer", words(again.ID, again.Duplicate, again.Operation),
+			words(first.ID, true, id))
 		w.take(1)
 	}
 	stats, err := w.Stats(w.ctx)
@@ -242,7 +267,8 @@ var removeClaims = []claim{
 		w.check(w.Remove(w.ctx, id, w.by()))
 		_, err := w.Run(w.ctx, id)
 		w.wantErr(err, store.ErrNotFound)
-		w.wantErr(w.Store.Log(w.ctx, id, func(store.LogPiece) error { return nil }), store.ErrNotFound)
+		w.wantErr(w.Store.Log(w.ctx, id, func(store.LogPiece) error { return nil }),
+			store.ErrNotFound)
 		w.wantErr(w.Remove(w.ctx, id, w.by()), store.ErrNotFound)
 		list, _, err := w.Runs(w.ctx, store.RunFilter{}, store.Page{Limit: 9})
 		w.check(err)

@@ -19,7 +19,11 @@ func (w *world) succeeded(l store.Lease) store.Finish {
 
 func (w *world) failed(l store.Lease) store.Finish {
 	f := w.ended(l, jobs.Failed, jobs.OutcomeFailed)
-	f.Transition.Decision = jobs.Decision{Action: "fail", By: "max_attempts", Reason: "the last one"}
+	f.Transition.Decision = jobs.Decision{
+		Action: "fail",
+		By:     "max_attempts",
+		Reason: "the last one",
+	}
 	f.Transition.Counts.Charged++
 	return f
 }
@@ -60,7 +64,11 @@ func (w *world) ended(l store.Lease, s jobs.State, o jobs.Outcome) store.Finish 
 			State: s, Outcome: o, Counts: l.Run.Counts,
 			Error: &jobs.Failure{
 				Kind: jobs.FailHTTP, Type: "Unavailable", Message: "503 from upstream", Stack: "at line 1",
-				HTTP: &jobs.HTTPFailure{Status: 503, Headers: map[string]string{"a": "b"}, Body: "no"},
+				HTTP: &jobs.HTTPFailure{
+					Status:  503,
+					Headers: map[string]string{"a": "b"},
+					Body:    "no",
+				},
 			},
 		},
 	}

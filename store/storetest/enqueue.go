@@ -89,7 +89,9 @@ func enqueueAllOrNone(w *world) {
 	w.jobs("a")
 	w.enqueue("a", keyed("k", "1"))
 	subs := []store.Submission{
-		w.sub("a"), w.sub("nobody"), w.sub("a", keyed("k", "2")), w.sub("a", keyed("new", "1")), w.sub("never"),
+		w.sub(
+			"a",
+		), w.sub("nobody"), w.sub("a", keyed("k", "2")), w.sub("a", keyed("new", "1")), w.sub("never"),
 	}
 	_, err := w.Enqueue(w.ctx, subs)
 	if err == nil {
@@ -148,12 +150,18 @@ var keyClaims = []claim{
 	}},
 	{"EntriesOfABatchActInOrder", func(w *world) {
 		w.jobs("a")
-		subs := []store.Submission{w.sub("a", keyed("k", "1")), w.sub("a", keyed("k", "1")), w.sub("a")}
+		subs := []store.Submission{
+			w.sub("a", keyed("k", "1")),
+			w.sub("a", keyed("k", "1")),
+			w.sub("a"),
+		}
 		out, err := w.Enqueue(w.ctx, subs)
 		w.check(err)
 		equal(w, "second", out[1].ID, subs[0].Run.ID)
-		equal(w, "duplicates", []bool{out[0].Duplicate, out[1].Duplicate, out[2].Duplicate}, []bool{false, true, false})
-		_, err = w.Enqueue(w.ctx, []store.Submission{w.sub("a", keyed("n", "1")), w.sub("a", keyed("n", "2"))})
+		equal(w, "duplicates", []bool{out[0].Duplicate, out[1].Duplicate, out[2].Duplicate},
+			[]bool{false, true, false})
+		_, err = w.Enqueue(w.ctx,
+			[]store.Submission{w.sub("a", keyed("n", "1")), w.sub("a", keyed("n", "2"))})
 		conflict := (*store.KeyConflict)(nil)
 		if !errors.As(err, &conflict) {
 			w.Fatalf("error is %v, want a conflict within the batch", err)
@@ -173,7 +181,19 @@ var keyClaims = []claim{
 	}},
 	{"HostileKeysAreKeysOfTheirOwn", func(w *world) {
 		w.jobs("a")
-		keys := []string{"'", "\"; DROP TABLE runs", "%", "_", "K", "k", " k", "é", "e\u0301", "\x01", "$1"}
+		keys := []string{
+			"'",
+			"\"; DROP TABLE runs",
+			"%",
+			"_",
+			"K",
+			"k",
+			" k",
+			"é",
+			"e\u0301",
+			"\x01",
+			"$1",
+		}
 		for _, k := range keys {
 			if w.enqueue("a", keyed(k, "1")).Duplicate {
 				w.Fatalf("key %q is taken", k)
@@ -218,7 +238,8 @@ func keyOutlives(w *world) {
 	w.wantErr(err, store.ErrNotFound)
 	for key, id := range map[string]jobs.ID{"removed": removed.ID, "pruned": pruned.ID} {
 		out := w.enqueue("a", keyed(key, "1"))
-		equal(w, "answer for "+key, words(out.ID, out.Duplicate, int(out.State)), words(id, true, 0))
+		equal(w, "answer for "+key, words(out.ID, out.Duplicate, int(out.State)),
+			words(id, true, 0))
 	}
 	_, err = w.Enqueue(w.ctx, []store.Submission{w.sub("a", keyed("pruned", "2"))})
 	conflict := (*store.KeyConflict)(nil)

@@ -16,7 +16,8 @@ var finishClaims = []claim{
 		w.jobs("a")
 		w.enqueue("a")
 		l := w.takeOne()
-		out := w.claim(store.Claim{Free: [store.Pools]int{1, 0}, Finished: []store.Finish{w.interrupted(l)}})
+		out := w.claim(
+			store.Claim{Free: [store.Pools]int{1, 0}, Finished: []store.Finish{w.interrupted(l)}})
 		equal(w, "claimed", len(out.Leases), 1)
 		equal(w, "counts", out.Leases[0].Run.Counts, jobs.Counts{Number: 2, Deaths: 1})
 	}},
@@ -56,8 +57,11 @@ var finishClaims = []claim{
 		stale := w.succeeded(ls[1])
 		stale.Number = 7
 		res := w.finish(w.succeeded(ls[0]), stale, w.failed(ls[2]))
-		equal(w, "results", words(res[0].Err, res[1].Err, res[2].Err), words(nil, store.ErrLease, nil))
-		equal(w, "states", words(w.state(ls[0].Run.ID), w.state(ls[1].Run.ID), w.state(ls[2].Run.ID)), "succeeded running failed")
+		equal(w, "results", words(res[0].Err, res[1].Err, res[2].Err),
+			words(nil, store.ErrLease, nil))
+		equal(w, "states",
+			words(w.state(ls[0].Run.ID), w.state(ls[1].Run.ID), w.state(ls[2].Run.ID)),
+			"succeeded running failed")
 	}},
 	{"FirstAndLastHundredAttemptsAreKept", manyAttempts},
 	{"BudgetsComeBack", func(w *world) {
@@ -84,7 +88,8 @@ func finishSuccess(w *world) {
 	w.apply(f)
 	w.reopen()
 	r := w.run(id)
-	equal(w, "run", words(r.State, r.Queue, r.StartedAt, r.FinishedAt, r.ResultTruncated), words(jobs.Succeeded, "now-here", start, w.now, false))
+	equal(w, "run", words(r.State, r.Queue, r.StartedAt, r.FinishedAt, r.ResultTruncated),
+		words(jobs.Succeeded, "now-here", start, w.now, false))
 	equal(w, "result", string(r.Result), `{ "ok":  true }`)
 	want := []jobs.Attempt{{
 		Number: 1, Version: 1, StartedAt: start, FinishedAt: w.now, Outcome: jobs.OutcomeSucceeded, HTTPStatus: 200,
@@ -115,7 +120,8 @@ func finishFailure(w *world) {
 	if d := diff(r.Attempts, want) + diff(r.Error, f.Transition.Error); d != "" {
 		w.Fatal(d)
 	}
-	equal(w, "run", words(r.State, r.FinishedAt, r.Counts), words(jobs.Failed, w.now, jobs.Counts{Number: 1, Charged: 1}))
+	equal(w, "run", words(r.State, r.FinishedAt, r.Counts),
+		words(jobs.Failed, w.now, jobs.Counts{Number: 1, Charged: 1}))
 }
 
 func finishRetry(w *world) {
@@ -124,7 +130,8 @@ func finishRetry(w *world) {
 	w.tick(time.Second)
 	w.apply(w.retrying(w.takeOne(), time.Minute))
 	r := w.run(id)
-	equal(w, "run", words(r.State, r.DueAt, r.RunAt, r.FinishedAt), words(jobs.Retrying, w.now.Add(time.Minute), start, jobs.Time(0)))
+	equal(w, "run", words(r.State, r.DueAt, r.RunAt, r.FinishedAt),
+		words(jobs.Retrying, w.now.Add(time.Minute), start, jobs.Time(0)))
 	out := w.claim(store.Claim{Free: [store.Pools]int{1, 1}})
 	equal(w, "claimed", len(out.Leases), 0)
 	equal(w, "next due", out.NextDue, r.DueAt)
@@ -179,7 +186,8 @@ func finishCancelled(w *world) {
 		equal(w, "state", state, jobs.Running)
 	}
 	refused := store.FinishResult{Err: store.ErrState, CancelAsked: true}
-	res := w.finish(w.succeeded(leases[0]), w.failed(leases[1]), w.retrying(leases[2], 0), w.interrupted(leases[3]))
+	res := w.finish(w.succeeded(leases[0]), w.failed(leases[1]), w.retrying(leases[2], 0),
+		w.interrupted(leases[3]))
 	for i := range res {
 		equal(w, "result", res[i], refused)
 		equal(w, "state", w.state(leases[i].Run.ID), jobs.Running)
@@ -199,7 +207,8 @@ func manyAttempts(w *world) {
 	id := w.enqueue("a").ID
 	l := w.takeOne()
 	for range 349 {
-		out := w.claim(store.Claim{Free: [store.Pools]int{1, 0}, Finished: []store.Finish{w.interrupted(l)}})
+		out := w.claim(
+			store.Claim{Free: [store.Pools]int{1, 0}, Finished: []store.Finish{w.interrupted(l)}})
 		w.check(out.Results[0].Err)
 		l = out.Leases[0]
 	}
@@ -243,7 +252,8 @@ func orphans(w *world) {
 	w.enqueueN(3, "a", func(s *store.Submission) { s.Run.Payload = jobs.Raw(`[1]`) })
 	w.succeed(w.takeOne())
 	l := w.takeOne()
-	w.check(w.AppendLog(w.ctx, []store.LogPiece{{Run: l.Run.ID, Attempt: 1, Data: []byte("hello")}}))
+	w.check(
+		w.AppendLog(w.ctx, []store.LogPiece{{Run: l.Run.ID, Attempt: 1, Data: []byte("hello")}}))
 	w.tick(time.Minute)
 	w.put(webhook("a", "y", ""))
 	w.reopen()
@@ -251,13 +261,21 @@ func orphans(w *world) {
 	w.check(err)
 	equal(w, "orphans", idsOf(found), []jobs.ID{l.Run.ID})
 	o := found[0]
-	equal(w, "lease", words(o.Started, o.LogBytes, o.Deleted, o.Run.Job, o.Spec.Webhook.URL, string(o.Run.Payload)), words(l.Started, 5, false, "a", "http://127.0.0.1:9/x", "[1]"))
-	again := w.claim(store.Claim{Free: [store.Pools]int{9, 0}, Finished: []store.Finish{w.interrupted(o)}})
+	equal(
+		w,
+		"lease",
+		words(o.Started, o.LogBytes, o.Deleted, o.Run.Job, o.Spec.Webhook.URL,
+			string(o.Run.Payload)),
+		words(l.Started, 5, false, "a", "http://127.0.0.1:9/x", "[1]"),
+	)
+	again := w.claim(
+		store.Claim{Free: [store.Pools]int{9, 0}, Finished: []store.Finish{w.interrupted(o)}})
 	w.check(again.Results[0].Err)
 	equal(w, "claimed", len(again.Leases), 2)
 	for _, l := range again.Leases {
 		if l.Run.ID == o.Run.ID {
-			equal(w, "lease", words(l.Run.Counts, l.LogBytes), words(jobs.Counts{Number: 2, Deaths: 1}, 5))
+			equal(w, "lease", words(l.Run.Counts, l.LogBytes),
+				words(jobs.Counts{Number: 2, Deaths: 1}, 5))
 		}
 	}
 }

@@ -46,7 +46,15 @@ var ledgerClaims = []claim{
 		w.check(w.RunNow(w.ctx, id, by))
 		_, err := w.Cancel(w.ctx, id, by)
 		w.check(err)
-		again, err := w.Requeue(w.ctx, store.Requeue{Of: id, ID: w.ids.Next(w.now.Std()), Trigger: jobs.TriggerRequeue, By: by})
+		again, err := w.Requeue(
+			w.ctx,
+			store.Requeue{
+				Of:      id,
+				ID:      w.ids.Next(w.now.Std()),
+				Trigger: jobs.TriggerRequeue,
+				By:      by,
+			},
+		)
 		w.check(err)
 		w.check(w.Remove(w.ctx, id, by))
 		w.put(webhook("a", "2", ""))
@@ -56,8 +64,14 @@ var ledgerClaims = []claim{
 		w.check(err)
 		list := audit(w)
 		equal(w, "actions", actions(list), fmt.Sprintf(
-			"delete a because, upgrade-runs a because, put a , remove %s because, requeue %s because, cancel %s because, run-now %s because, put a ", id, id, id, id))
-		equal(w, "entry", words(list[4].At, list[4].Actor, list[4].Kind, string(list[4].Change)), words(w.now, "token tester", "run", `{"run":"`+again.ID.String()+`"}`))
+			"delete a because, upgrade-runs a because, put a , remove %s because, requeue %s because, cancel %s because, run-now %s because, put a ",
+			id,
+			id,
+			id,
+			id,
+		))
+		equal(w, "entry", words(list[4].At, list[4].Actor, list[4].Kind, string(list[4].Change)),
+			words(w.now, "token tester", "run", `{"run":"`+again.ID.String()+`"}`))
 	}},
 	{"CursorThatIsNoneIsInvalid", func(w *world) {
 		_, _, err := w.Audit(w.ctx, store.Page{Limit: 1, Cursor: "-1"})
@@ -201,7 +215,8 @@ var logClaims = []claim{
 		var want strings.Builder
 		for i := range 100 {
 			data := strings.Repeat(fmt.Sprint(i%10), 64<<10)
-			w.check(w.AppendLog(w.ctx, []store.LogPiece{{Run: id, Attempt: 1, Piece: i, Offset: int64(want.Len()), Data: []byte(data)}}))
+			piece := store.LogPiece{Run: id, Attempt: 1, Piece: i, Offset: int64(want.Len()), Data: []byte(data)}
+			w.check(w.AppendLog(w.ctx, []store.LogPiece{piece}))
 			want.WriteString(data)
 		}
 		if got := logText(w, id); got != want.String() {
@@ -221,7 +236,8 @@ var logClaims = []claim{
 		id := w.failOne("a")
 		w.check(w.Remove(w.ctx, id, w.by()))
 		w.check(w.AppendLog(w.ctx, []store.LogPiece{{Run: id, Attempt: 1, Data: []byte("late")}}))
-		w.wantErr(w.Store.Log(w.ctx, id, func(store.LogPiece) error { return nil }), store.ErrNotFound)
+		w.wantErr(w.Store.Log(w.ctx, id, func(store.LogPiece) error { return nil }),
+			store.ErrNotFound)
 	}},
 	{"ErrorOfTheReaderEndsIt", func(w *world) {
 		w.jobs("a")

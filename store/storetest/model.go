@@ -2,11 +2,7 @@ package storetest
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"slices"
-	"strconv"
-	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -218,7 +214,8 @@ func (m *model) startable(kind string) map[string][]*modelRun {
 		}
 	}
 	for _, lane := range lanes {
-		slices.SortStableFunc(lane, func(a, b *modelRun) int { return cmp.Compare(a.rank(), b.rank()) })
+		slices.SortStableFunc(lane,
+			func(a, b *modelRun) int { return cmp.Compare(a.rank(), b.rank()) })
 	}
 	return lanes
 }
@@ -242,6 +239,7 @@ func (m *model) finish(f store.Finish) store.FinishResult {
 		return store.FinishResult{Err: store.ErrLease}
 	}
 	t := f.Transition
+	t.Counts.Number = r.Counts.Number // the store counts executions itself
 	asked, orphaned := r.CancelRequestedAt != 0, r.lane == ""
 	if asked && t.State != jobs.Cancelled || orphaned && !t.State.Terminal() {
 		return store.FinishResult{Err: store.ErrState, CancelAsked: asked, Orphaned: orphaned}
@@ -267,170 +265,4 @@ func (m *model) finish(f store.Finish) store.FinishResult {
 		r.output += string(p.Data)
 	}
 	return store.FinishResult{}
-}
-
-func (m *model) cancel(id jobs.ID, now jobs.Time) (s jobs.State, changed bool, err error) {
-	r := m.runs[id]
-	switch {
-	case r == nil:
-		return 0, false, store.ErrNotFound
-	case r.State == jobs.Cancelled:
-		return r.State, false, nil
-	case r.State.Terminal():
-		return r.State, false, store.ErrState
-	case r.State == jobs.Running:
-		changed = r.CancelRequestedAt == 0
-		r.CancelRequestedAt = cmp.Or(r.CancelRequestedAt, now)
-		return r.State, changed, nil
-	}
-	m.cancelIdle(r, now)
-	return r.State, true, nil
-}
-
-func (m *model) runNow(id jobs.ID, now jobs.Time) (changed bool, err error) {
-	r := m.runs[id]
-	switch {
-	case r == nil:
-		return false, store.ErrNotFound
-	case r.State.Terminal():
-		return false, store.ErrState
-	case r.State != jobs.Scheduled && r.State != jobs.Retrying:
-		return false, nil
-	case r.State == jobs.Scheduled:
-		r.RunAt = now
-	}
-	r.State, r.DueAt = jobs.Queued, now
-	return true, nil
-}
-
-func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
-	r := m.runs[rq.Of]
-	if r == nil {
-		return store.Submitted{}, store.ErrNotFound
-	}
-	if !r.State.Terminal() {
-		return store.Submitted{}, store.ErrState
-	}
-	if next := m.runs[r.RequeuedTo]; next != nil && !next.State.Terminal() {
-		return next.submitted(true), nil
-	}
-	job, err := m.liveJob(r.Job)
-	if err != nil {
-		return store.Submitted{}, err
-	}
-	run := &jobs.Run{
-		ID: rq.ID, Job: r.Job, OperationID: r.OperationID, State: jobs.Queued, Trigger: rq.Trigger,
-		Payload: r.Payload, Priority: r.Priority, Labels: r.Labels, CorrelationID: r.CorrelationID,
-		CreatedBy: rq.Creator, CreatedAt: rq.By.Now, RunAt: rq.By.Now, DueAt: rq.By.Now, RequeuedFrom: rq.Of,
-	}
-	if rq.Payload != nil {
-		run.Payload = rq.Payload
-	}
-	if rq.Payload != nil || rq.Reset || r.State == jobs.Succeeded {
-		run.OperationID = rq.ID
-	}
-	r.RequeuedTo = rq.ID
-	return m.insert(job, run), nil
-}
-
-func (m *model) remove(id jobs.ID) error {
-	r := m.runs[id]
-	switch {
-	case r == nil:
-		return store.ErrNotFound
-	case !r.State.Terminal():
-		return store.ErrState
-	}
-	m.forget(r)
-	return nil
-}
-
-// forget deletes a run. The one that it was requeued from learns what became of it.
-func (m *model) forget(r *modelRun) {
-	if from := m.runs[r.RequeuedFrom]; from != nil && from.RequeuedTo == r.ID {
-		if dealt := m.dealtWith(r); dealt != 0 {
-			from.dealt = dealt
-		} else {
-			from.RequeuedTo = jobs.NilID
-		}
-	}
-	delete(m.runs, r.ID)
-}
-
-func (m *model) dealtWith(r *modelRun) jobs.Time {
-	switch {
-	case r == nil:
-		return 0
-	case r.State == jobs.Succeeded:
-		return r.FinishedAt
-	case r.State == jobs.Failed && r.dealt != 0:
-		return r.dealt
-	case r.State == jobs.Failed:
-		return m.dealtWith(m.runs[r.RequeuedTo])
-	}
-	return 0
-}
-
-// prune is a whole round: job after job, oldest first, then keys. Runs whose id was made within
-// the shortest time that something is kept are not looked at.
-func (m *model) prune(now jobs.Time) {
-	for _, j := range m.jobs {
-		keep := j.doc.Retain.Durations()
-		young := now.Add(-min(keep.Succeeded, keep.Cancelled, keep.Failed))
-		for _, r := range m.sorted(func(r *modelRun) bool { return r.Job == j.name }) {
-			if at := idTime(r.ID); at > young && at <= now {
-				continue
-			}
-			end, kept := r.FinishedAt, time.Duration(0)
-			switch r.State {
-			case jobs.Succeeded:
-				kept = keep.Succeeded
-			case jobs.Cancelled:
-				kept = keep.Cancelled
-			case jobs.Failed:
-				end, kept = m.dealtWith(r), keep.Failed
-			}
-			if r.State.Terminal() && end != 0 && end <= now.Add(-kept) {
-				m.forget(r)
-			}
-		}
-	}
-	for name, k := range m.keys {
-		if r := m.runs[k.run]; k.until <= now && (r == nil || r.State.Terminal()) {
-			delete(m.keys, name)
-		}
-	}
-}
-
-func (m *model) upgrade(name string) (moved int, err error) {
-	j, err := m.liveJob(name)
-	if err != nil {
-		return 0, err
-	}
-	for _, r := range m.runs {
-		waits := r.State == jobs.Scheduled || r.State == jobs.Queued || r.State == jobs.Retrying
-		if r.Job == name && waits && r.Version != j.version {
-			r.Version, r.lane = j.version, j.lane()
-			moved++
-		}
-	}
-	return moved, nil
-}
-
-// sameFault compares an error of an entry with the model's.
-func sameFault(got, want error) bool {
-	conflict, wanted := (*store.KeyConflict)(nil), (*store.KeyConflict)(nil)
-	if errors.As(want, &wanted) {
-		return errors.As(got, &conflict) && *conflict == *wanted
-	}
-	return errors.Is(got, want)
-}
-
-// specText is what is executed, for comparing.
-func specText(s jobs.Spec) string {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return strconv.Quote(err.Error())
-	}
-	return string(text)
 }

@@ -36,7 +36,9 @@ var pruneClaims = []claim{
 		prune(w)
 		stats, err := w.Stats(w.ctx)
 		w.check(err)
-		equal(w, "left", words(stats), words(map[jobs.State]int{jobs.Scheduled: 1, jobs.Queued: 1, jobs.Running: 1, jobs.Retrying: 1}))
+		equal(w, "left", stats, map[jobs.State]int{
+			jobs.Scheduled: 1, jobs.Queued: 1, jobs.Running: 1, jobs.Retrying: 1,
+		})
 		equal(w, "running", w.state(running), jobs.Running)
 	}},
 	{"OpenFailureStaysForEver", func(w *world) {
@@ -159,7 +161,14 @@ func pruneStates(w *world) {
 			equal(w, name+" stays", err == nil, count(want)[name] == 1)
 		}
 	}
-	all := []string{"a failed", "b failed", "b succeeded", "b cancelled", "a cancelled", "a succeeded"}
+	all := []string{
+		"a failed",
+		"b failed",
+		"b succeeded",
+		"b cancelled",
+		"a cancelled",
+		"a succeeded",
+	}
 	for _, step := range []struct {
 		wait time.Duration
 		stay int

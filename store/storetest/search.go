@@ -18,7 +18,8 @@ var searchClaims = []claim{
 		next := w.requeue(root).ID // carries the id of root
 		named := w.enqueue("a", func(s *store.Submission) { s.Run.CorrelationID = "Order_1" }).ID
 		w.enqueue("a", func(s *store.Submission) { s.Run.CorrelationID = "OrderX1" })
-		equal(w, "by id", runIDs(allRuns(w, store.RunFilter{Q: root.String()}, 1)), []jobs.ID{root, next})
+		equal(w, "by id", runIDs(allRuns(w, store.RunFilter{Q: root.String()}, 1)),
+			[]jobs.ID{root, next})
 		equal(w, "by name", runIDs(allRuns(w, store.RunFilter{Q: "order_"}, 1)), []jobs.ID{named})
 		equal(w, "not by its middle", len(allRuns(w, store.RunFilter{Q: "rder_1"}, 1)), 0)
 	}},
@@ -36,10 +37,12 @@ var searchClaims = []claim{
 		} {
 			equal(w, "runs by "+name, runIDs(allRuns(w, f, 1)), []jobs.ID{id})
 		}
-		equal(w, "no match", len(allRuns(w, store.RunFilter{Q: "nothing", CorrelationID: "order-1"}, 1)), 0)
+		equal(w, "no match",
+			len(allRuns(w, store.RunFilter{Q: "nothing", CorrelationID: "order-1"}, 1)), 0)
 	}},
 	{"QThatIsTooLongIsInvalid", func(w *world) {
-		_, _, err := w.Runs(w.ctx, store.RunFilter{Q: strings.Repeat("x", 1025)}, store.Page{Limit: 1})
+		_, _, err := w.Runs(w.ctx, store.RunFilter{Q: strings.Repeat("x", 1025)},
+			store.Page{Limit: 1})
 		wantInvalid(w, err, "q")
 		equal(w, "runs", len(allRuns(w, store.RunFilter{Q: strings.Repeat("%", 1024)}, 1)), 0)
 	}},
@@ -73,7 +76,14 @@ func searchIDs(w *world) {
 
 func searchErrors(w *world) {
 	w.jobs("a")
-	messages := []string{`100% of "disk_1" is 'full'`, `100 of disk-1 is full`, `C:\temp; DROP TABLE runs;--`, "été", "ÉTÉ", "plain"}
+	messages := []string{
+		`100% of "disk_1" is 'full'`,
+		`100 of disk-1 is full`,
+		`C:\temp; DROP TABLE runs;--`,
+		"été",
+		"ÉTÉ",
+		"plain",
+	}
 	ids := map[string]jobs.ID{}
 	for _, m := range messages {
 		w.enqueue("a")
@@ -103,7 +113,8 @@ func searchErrors(w *world) {
 		for _, m := range want {
 			want2 = append(want2, ids[m])
 		}
-		equal(w, fmt.Sprintf("runs by q %q", q), runIDs(allRuns(w, store.RunFilter{Q: q}, 2)), want2)
+		equal(w, fmt.Sprintf("runs by q %q", q), runIDs(allRuns(w, store.RunFilter{Q: q}, 2)),
+			want2)
 	}
 }
 
@@ -125,7 +136,8 @@ func searchBoth(w *world) {
 	slices.Reverse(others)
 	want := append([]jobs.ID{first}, others...)
 	for limit := 1; limit < 12; limit++ {
-		equal(w, fmt.Sprint("runs in pages of ", limit), runIDs(allRuns(w, store.RunFilter{Q: q}, limit)), want)
+		equal(w, fmt.Sprint("runs in pages of ", limit),
+			runIDs(allRuns(w, store.RunFilter{Q: q}, limit)), want)
 	}
 	equal(w, "not there", runIDs(allRuns(w, store.RunFilter{Q: "deadbeef"}, 3)), []jobs.ID(nil))
 }

@@ -12,7 +12,8 @@ var versionClaims = []claim{
 	{"OnlyWhatIsExecutedMakesAVersion", func(w *world) {
 		w.put(webhook("a", "1", ""))
 		w.put(webhook("a", "1", `,"retry":{"max_attempts":2}`))
-		equal(w, "version", w.put(webhook("a", "1", `,"queue":"other","payload":{"x":1}`)).Job.Version, 1)
+		equal(w, "version",
+			w.put(webhook("a", "1", `,"queue":"other","payload":{"x":1}`)).Job.Version, 1)
 		equal(w, "version", w.put(webhook("a", "2", "")).Job.Version, 2)
 		equal(w, "version", w.put(script("a", "echo")).Job.Version, 3)
 		equal(w, "version", w.put(webhook("a", "1", "")).Job.Version, 4)
@@ -55,7 +56,8 @@ func listVersions(w *world) {
 		list, next, err := w.Versions(w.ctx, "a", page)
 		w.check(err)
 		for _, v := range list {
-			seen = append(seen, fmt.Sprintf("%s %d %s %d", v.Job, v.Version, v.Webhook.URL[19:], v.CreatedAt-start))
+			seen = append(seen,
+				fmt.Sprintf("%s %d %s %d", v.Job, v.Version, v.Webhook.URL[19:], v.CreatedAt-start))
 		}
 		page.Cursor = next
 		w.put(webhook("a", "newer"+next, ""))
@@ -90,7 +92,8 @@ func upgrade(w *world) {
 	w.apply(w.interrupted(running))
 	w.tick(time.Hour)
 	for _, l := range w.take(10) {
-		equal(w, "executed", l.Spec.Webhook.URL, fmt.Sprintf("http://127.0.0.1:9/%d", l.Run.Version))
+		equal(w, "executed", l.Spec.Webhook.URL,
+			fmt.Sprintf("http://127.0.0.1:9/%d", l.Run.Version))
 	}
 }
 
@@ -126,7 +129,8 @@ var deleteClaims = []claim{
 		_, err := w.DeleteJob(w.ctx, "a", nil, w.by())
 		w.check(err)
 		w.jobs("a")
-		equal(w, "result", w.finish(w.interrupted(l))[0], store.FinishResult{Err: store.ErrState, Orphaned: true})
+		equal(w, "result", w.finish(w.interrupted(l))[0],
+			store.FinishResult{Err: store.ErrState, Orphaned: true})
 		w.fail(l)
 	}},
 	{"DeletedJobIsGoneFromSightAndTakesNothing", func(w *world) {
@@ -196,7 +200,9 @@ func deleteRunning(w *world) {
 	w.fail(leases[0])
 	w.succeed(leases[1])
 	w.apply(w.cancelled(leases[2]))
-	equal(w, "states", words(w.state(leases[0].Run.ID), w.state(leases[1].Run.ID), w.state(leases[2].Run.ID)), "failed succeeded cancelled")
+	equal(w, "states",
+		words(w.state(leases[0].Run.ID), w.state(leases[1].Run.ID), w.state(leases[2].Run.ID)),
+		"failed succeeded cancelled")
 }
 
 func recreate(w *world) {

@@ -129,7 +129,8 @@ func (w *walker) wantAudit(action, name string) {
 	w.Helper()
 	list, _, err := w.Audit(w.ctx, store.Page{Limit: 1})
 	w.check(err)
-	equal(w.world, "audit", words(list[0].Action, list[0].Name, list[0].At), words(action, name, w.now))
+	equal(w.world, "audit", words(list[0].Action, list[0].Name, list[0].At),
+		words(action, name, w.now))
 }
 
 func (w *walker) walkEnqueue() {
@@ -149,7 +150,8 @@ func (w *walker) walkEnqueue() {
 		}
 		if w.IntN(4) == 0 {
 			sub.Run.Labels = map[string]string{"n": strconv.Itoa(w.IntN(3))}
-			sub.Run.MaxAttempts, sub.Run.Timeout = w.IntN(3), jobs.Duration(w.IntN(3))*jobs.Duration(time.Second)
+			sub.Run.MaxAttempts, sub.Run.Timeout = w.IntN(3), jobs.Duration(
+				w.IntN(3))*jobs.Duration(time.Second)
 		}
 		subs = append(subs, sub)
 	}
@@ -206,18 +208,28 @@ func (w *walker) claimAnd(c store.Claim) {
 	for i, res := range out.Results {
 		if errors.Is(res.Err, store.ErrState) { // decide again with what was told
 			f := c.Finished[i]
-			l := store.Lease{Run: &jobs.Run{ID: f.Run, Job: f.Job, Version: f.Version, Counts: jobs.Counts{Number: f.Number}}, Started: f.Started}
+			l := store.Lease{
+				Run: &jobs.Run{
+					ID:      f.Run,
+					Job:     f.Job,
+					Version: f.Version,
+					Counts:  jobs.Counts{Number: f.Number},
+				},
+				Started: f.Started,
+			}
 			again := w.failed(l)
 			if res.CancelAsked {
 				again = w.cancelled(l)
 			}
-			equal(w.world, "result of the second decision", w.finish(again)[0], w.model.finish(again))
+			equal(w.world, "result of the second decision", w.finish(again)[0],
+				w.model.finish(again))
 		}
 	}
 	w.checkLeases(c, out)
 	nextDue := jobs.Time(0)
 	for _, r := range w.model.runs {
-		if (r.State == jobs.Scheduled || r.State == jobs.Retrying) && (nextDue == 0 || r.DueAt < nextDue) {
+		if (r.State == jobs.Scheduled || r.State == jobs.Retrying) &&
+			(nextDue == 0 || r.DueAt < nextDue) {
 			nextDue = r.DueAt
 		}
 	}
@@ -239,7 +251,9 @@ func (w *walker) anyEnd(l store.Lease) store.Finish {
 		f.Number += w.IntN(3) - 1
 	}
 	if w.IntN(3) == 0 {
-		f.Log = []store.LogPiece{{Run: f.Run, Attempt: f.Number, Data: []byte(strconv.Itoa(f.Number))}}
+		f.Log = []store.LogPiece{
+			{Run: f.Run, Attempt: f.Number, Data: []byte(strconv.Itoa(f.Number))},
+		}
 	}
 	f.Queue = []string{"default", "slow"}[w.IntN(2)]
 	return f
@@ -279,7 +293,9 @@ func (w *walker) checkLeases(c store.Claim, out store.Claimed) {
 func (w *walker) checkLease(l store.Lease, r *modelRun) {
 	w.Helper()
 	r.start(w.now)
-	got := words(l.Run.ID, l.Run.Job, l.Run.Version, l.Run.Counts, string(l.Run.Payload), l.Started, l.LogBytes, specText(*l.Spec))
-	want := words(r.ID, r.Job, r.Version, r.Counts, string(r.Payload), w.now, len(r.output), specText(w.model.job(r.Job).specs[r.Version-1]))
+	got := words(l.Run.ID, l.Run.Job, l.Run.Version, l.Run.Counts, string(l.Run.Payload), l.Started,
+		l.LogBytes, specText(*l.Spec))
+	want := words(r.ID, r.Job, r.Version, r.Counts, string(r.Payload), w.now, len(r.output),
+		specText(w.model.job(r.Job).specs[r.Version-1]))
 	equal(w.world, "lease", got, want)
 }

@@ -30,9 +30,13 @@ func (w *walker) walkPut() {
 		return
 	}
 	m := w.model.job(name)
-	equal(w.world, "saved",
-		words(saved[0].Created, saved[0].Changed, saved[0].Job.Version, saved[0].Job.Revision, saved[0].Job.Paused),
-		words(created, changed, m.version, m.revision, m.paused))
+	equal(
+		w.world,
+		"saved",
+		words(saved[0].Created, saved[0].Changed, saved[0].Job.Version, saved[0].Job.Revision,
+			saved[0].Job.Paused),
+		words(created, changed, m.version, m.revision, m.paused),
+	)
 	if changed {
 		w.wantAudit("put", name)
 	}
@@ -147,8 +151,13 @@ func (w *walker) walkReopen() {
 	for i, o := range found {
 		r := running[i]
 		last := r.Attempts[len(r.Attempts)-1]
-		equal(w.world, "orphan", words(o.Run.ID, o.Run.Counts, o.Started, o.Deleted, o.LogBytes, specText(*o.Spec)),
-			words(r.ID, r.Counts, last.StartedAt, r.lane == "", len(r.output), specText(w.model.job(r.Job).specs[r.Version-1])))
+		equal(
+			w.world,
+			"orphan",
+			words(o.Run.ID, o.Run.Counts, o.Started, o.Deleted, o.LogBytes, specText(*o.Spec)),
+			words(r.ID, r.Counts, last.StartedAt, r.lane == "", len(r.output),
+				specText(w.model.job(r.Job).specs[r.Version-1])),
+		)
 		f := w.interrupted(o)
 		if o.Deleted {
 			f = w.failed(o)
@@ -170,7 +179,8 @@ func (w *walker) drainAll() {
 		}
 	}
 	w.tick(100 * 24 * time.Hour)
-	due := len(w.model.sorted(func(r *modelRun) bool { return !r.State.Terminal() && r.State != jobs.Running }))
+	unfinished := func(r *modelRun) bool { return !r.State.Terminal() && r.State != jobs.Running }
+	due := len(w.model.sorted(unfinished))
 	for claims := 0; due > 0; claims++ {
 		w.leases = nil
 		w.claimAnd(store.Claim{Free: [store.Pools]int{7, 7}})
@@ -206,5 +216,7 @@ func (w *walker) compareAll() {
 		equal(w.world, fmt.Sprint("output of ", m.ID), logText(w.world, m.ID), m.output)
 	}
 	failed := w.model.sorted(func(m *modelRun) bool { return m.State == jobs.Failed })
-	equal(w.world, "failed runs", len(allRuns(w.world, store.RunFilter{States: []jobs.State{jobs.Failed}}, 1000)), len(failed))
+	equal(w.world, "failed runs",
+		len(allRuns(w.world, store.RunFilter{States: []jobs.State{jobs.Failed}}, 1000)),
+		len(failed))
 }

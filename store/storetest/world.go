@@ -75,7 +75,8 @@ func (w *world) tick(d time.Duration) { w.now = w.now.Add(d) }
 
 // webhook is the document of a job that calls a path; more is the rest of it.
 func webhook(name, path, more string) *jobs.Job {
-	return document(`{"name":"` + name + `","webhook":{"url":"http://127.0.0.1:9/` + path + `"}` + more + `}`)
+	return document(
+		`{"name":"` + name + `","webhook":{"url":"http://127.0.0.1:9/` + path + `"}` + more + `}`)
 }
 
 func script(name, source string) *jobs.Job {
