@@ -28,10 +28,11 @@ SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, state, seq LIMIT 
 SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.lane = $1 AND r.state = 2 ORDER BY r.rank, r.seq LIMIT $2`
+	// The runs that a claim took of a lane are its first ones, up to the last that was taken:
+	// one statement for all of them. The second bound on rank is for the index.
 	updateRunning = `
-UPDATE runs
-SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
-WHERE seq = $1`
+UPDATE runs SET state = 3, number = number + 1, attempt_at = $4, started_at = COALESCE(started_at, $4)
+WHERE lane = $1 AND state = 2 AND rank <= $2 AND (rank < $2 OR seq <= $3)`
 	selectRunning = `
 SELECT ` + runColumns + `, p.body, r.job,
     (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq), r.lane IS NULL
@@ -126,6 +127,8 @@ type turn struct {
 	queued  []*jobs.Run
 	last    bool // queued holds all there are
 	head    int64
+	taken   int       // runs of it that are given out and still to be made running
+	final   *jobs.Run // the last of them
 	touched bool
 }
 
@@ -162,6 +165,9 @@ func (s *Store) take(tx Tx, pool store.Pool, n int, now jobs.Time, out *[]store.
 		}
 		*out = append(*out, lease)
 		if len(t.queued) == 0 && !t.last {
+			if err := t.mark(tx, now); err != nil {
+				return err
+			}
 			if err := t.fill(tx, chunk); err != nil {
 				return err
 			}
@@ -169,10 +175,14 @@ func (s *Store) take(tx Tx, pool store.Pool, n int, now jobs.Time, out *[]store.
 		t.place()
 	}
 	for _, t := range turns {
-		if t.touched {
-			if err := s.leaveTurn(tx, t); err != nil {
-				return err
-			}
+		if !t.touched {
+			continue
+		}
+		if err := t.mark(tx, now); err != nil {
+			return err
+		}
+		if err := s.leaveTurn(tx, t); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -207,7 +217,24 @@ func (t *turn) place() {
 	}
 }
 
-// start makes the first run of the lane running.
+// mark makes the runs that were given out running.
+func (t *turn) mark(tx Tx, now jobs.Time) error {
+	if t.taken == 0 {
+		return nil
+	}
+	rank := rankOf(t.final.DueAt, t.final.Priority)
+	n, err := tx.Exec(updateRunning, t.lane.id, rank, t.final.ID.Seq(), int64(now))
+	if err == nil && n != int64(t.taken) {
+		err = fmt.Errorf("%d of %d runs were queued", n, t.taken)
+	}
+	if err != nil {
+		return fmt.Errorf("start runs of lane %d: %w", t.lane.id, err)
+	}
+	t.taken = 0
+	return nil
+}
+
+// start gives the first run of the lane out.
 func (s *Store) start(tx Tx, t *turn, now jobs.Time) (store.Lease, error) {
 	run := t.queued[0]
 	t.queued = t.queued[1:]
@@ -215,9 +242,8 @@ func (s *Store) start(tx Tx, t *turn, now jobs.Time) (store.Lease, error) {
 	// Past what falls due in this millisecond: that has its first turn before a second one.
 	s.lastTurn = max(s.lastTurn, int64(now)*microsPerMilli) + 1
 	t.lane.turn = s.lastTurn
-	if err := must(tx.Exec(updateRunning, run.ID.Seq(), int64(now))); err != nil {
-		return store.Lease{}, fmt.Errorf("start run %s: %w", run.ID, err)
-	}
+	t.taken++
+	t.final = run
 	run.State = jobs.Running
 	run.Counts.Number++
 	if run.StartedAt == 0 {

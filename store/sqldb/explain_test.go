@@ -36,7 +36,7 @@ var index = map[string]string{
 	"selectLaneHead":    "runs_queued (lane=?)",
 	"selectSpec":        "v USING PRIMARY KEY (job=? AND version=?)",
 	"selectRunning":     "runs_running (state=?)",
-	"updateRunning":     "INTEGER PRIMARY KEY (rowid=?)",
+	"updateRunning":     "runs_queued (lane=? AND rank<?)",
 	"updateQueued":      "INTEGER PRIMARY KEY (rowid=?)",
 	"updateLane":        "INTEGER PRIMARY KEY (rowid=?)",
 	// finish
