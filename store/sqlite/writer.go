@@ -21,7 +21,8 @@ const (
 )
 
 // writer owns the one connection that writes. Calls that come while a commit is under way share
-// the next transaction, each in a savepoint; callers are answered after COMMIT.
+// the next transaction; one that fails spoils no other: where it had written, the group is run
+// again with each in a savepoint. Callers are answered after COMMIT.
 type writer struct {
 	conn       *conn
 	onRollback func()
@@ -130,18 +131,20 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 		w.failAll(group, err)
 		return group
 	}
-	w.conn.bytes = 0
-	for i := 0; i < len(group); i++ {
-		if c := group[i]; c.tidy == nil && !w.runInSavepoint(c) {
-			w.abort()
-			w.oneByOne(group[:i+1], group[i+1:])
+	group, end := w.runGroup(group, w.runPlain)
+	if end == callSpoiled {
+		// Rare: a call failed after it had written. Again, each in a savepoint.
+		w.abort()
+		if err := w.begin(); err != nil {
+			w.failAll(group, err)
 			return group
 		}
-		if i == len(group)-1 {
-			if c := w.next(len(group)); c != nil {
-				group = append(group, c)
-			}
-		}
+		group, end = w.runGroup(group, w.runInSavepoint)
+	}
+	if end == transactionGone {
+		w.abort()
+		w.oneByOne(group)
+		return group
 	}
 	if err := classifyCommit(w.exec("COMMIT")); err != nil {
 		w.abort()
@@ -150,6 +153,33 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 	}
 	w.tidy(group)
 	return group
+}
+
+// How a call left the transaction.
+type ending int
+
+const (
+	callDone        ending = iota // its error, if it has one, is its own
+	callSpoiled                   // it failed after it had written
+	transactionGone               // SQLite may have rolled it back
+)
+
+// runGroup runs the calls of a group, and those that come meanwhile.
+func (w *writer) runGroup(group []*call, run func(*call) ending) ([]*call, ending) {
+	w.conn.bytes = 0
+	for i := 0; i < len(group); i++ {
+		if group[i].tidy == nil {
+			if end := run(group[i]); end != callDone {
+				return group, end
+			}
+		}
+		if i == len(group)-1 {
+			if c := w.next(len(group)); c != nil {
+				group = append(group, c)
+			}
+		}
+	}
+	return group, callDone
 }
 
 // tidy runs the upkeep that a group asked for, outside of its transaction. A checkpoint that
@@ -198,10 +228,8 @@ func (w *writer) failAll(group []*call, err error) {
 	}
 }
 
-// oneByOne runs the calls of an aborted transaction again, each in its own, and those that had
-// not had their turn.
-func (w *writer) oneByOne(ran, waiting []*call) {
-	group := append(ran[:len(ran):len(ran)], waiting...)
+// oneByOne runs the calls of an aborted transaction again, each in its own.
+func (w *writer) oneByOne(group []*call) {
 	for i, c := range group {
 		if c.tidy != nil {
 			continue
@@ -214,7 +242,7 @@ func (w *writer) oneByOne(ran, waiting []*call) {
 			w.failAll(group[i+1:], err)
 			break
 		}
-		if !w.runInSavepoint(c) || c.err != nil {
+		if end := w.runPlain(c); end != callDone || c.err != nil {
 			w.abort()
 			if errors.Is(c.err, store.ErrUnknown) {
 				w.failed = c.err
@@ -262,31 +290,44 @@ func (w *writer) next(have int) *call {
 	}
 }
 
-// runInSavepoint runs one call so that its failure undoes only what it wrote. It reports false
-// where the transaction itself may be gone.
-func (w *writer) runInSavepoint(c *call) (alive bool) {
+// runPlain runs one call, in the hope that it does not fail after it has written.
+func (w *writer) runPlain(c *call) ending {
+	w.conn.wrote = false
+	c.err = classify(protect(c.fn, w.conn))
+	switch {
+	case c.err == nil:
+		return callDone
+	case endsTransaction(c.err):
+		return transactionGone
+	case w.conn.wrote:
+		return callSpoiled
+	}
+	return callDone
+}
+
+// runInSavepoint runs one call so that its failure undoes only what it wrote.
+func (w *writer) runInSavepoint(c *call) ending {
 	if err := w.exec("SAVEPOINT one"); err != nil {
 		c.err = classify(err)
-		return false
+		return transactionGone
 	}
-	w.conn.wrote = false
-	if c.err = classify(protect(c.fn, w.conn)); c.err != nil {
-		if endsTransaction(c.err) {
-			return false
+	end := w.runPlain(c)
+	if end == callSpoiled {
+		w.onRollback()
+		if err := w.exec("ROLLBACK TO one"); err != nil {
+			c.err = errors.Join(c.err, err)
+			return transactionGone
 		}
-		if w.conn.wrote {
-			w.onRollback()
-			if err := w.exec("ROLLBACK TO one"); err != nil {
-				c.err = errors.Join(c.err, err)
-				return false
-			}
-		}
+		end = callDone
+	}
+	if end == transactionGone {
+		return end
 	}
 	if err := w.exec("RELEASE one"); err != nil {
 		c.err = classify(err)
-		return false
+		return transactionGone
 	}
-	return true
+	return callDone
 }
 
 // protect turns a panic of a closure into an error: the writer serves everybody.
