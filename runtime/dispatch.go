@@ -20,15 +20,17 @@ const (
 
 // completion is an attempt that is over, and what was decided.
 type completion struct {
-	lease  store.Lease
-	report jobs.Report
-	finish store.Finish
+	attempt *attempt // nil of one that died with the last process
+	lease   store.Lease
+	report  jobs.Report
+	finish  store.Finish
 }
 
 // dispatcher is the state of the one loop that claims.
 type dispatcher struct {
 	*Runtime
 	done    []completion // not yet committed
+	taken   []completion // room for the next ends
 	running [store.Pools]int
 	nextDue jobs.Time
 	again   bool // more is due than one claim moved
@@ -69,8 +71,8 @@ func (d *dispatcher) await() {
 	}
 	d.timer.Reset(d.sleep())
 	select {
-	case c := <-d.completed:
-		d.ended(c)
+	case <-d.ends.await(1):
+		d.collect()
 		d.gatherMore()
 	case <-d.store.Ready():
 	case <-d.poke:
@@ -102,17 +104,16 @@ func (d *dispatcher) holding() bool { return d.draining.Load() || d.stopping.Err
 
 // gatherMore waits a moment for other attempts that are about to end, unless they are few.
 func (d *dispatcher) gatherMore() {
+	more := min(d.enough()-len(d.done), d.running[store.PoolWebhook]+d.running[store.PoolScript])
+	if more <= 0 {
+		return
+	}
 	timer := time.NewTimer(gather)
 	defer timer.Stop()
-	for d.running[0]+d.running[1] > 0 && len(d.done) < d.enough() {
-		select {
-		case c := <-d.completed:
-			d.ended(c)
-		case <-timer.C:
-			return
-		case <-d.stopping.Done():
-			return
-		}
+	select {
+	case <-d.ends.await(more):
+	case <-timer.C:
+	case <-d.stopping.Done():
 	}
 }
 
@@ -121,19 +122,12 @@ func (d *dispatcher) enough() int { return max(1, (d.cfg.Workers[0]+d.cfg.Worker
 
 // collect takes what has ended meanwhile.
 func (d *dispatcher) collect() {
-	for {
-		select {
-		case c := <-d.completed:
-			d.ended(c)
-		default:
-			return
-		}
+	d.taken = d.ends.take(d.taken)
+	for _, c := range d.taken {
+		d.running[poolOf(c.lease)]--
 	}
-}
-
-func (d *dispatcher) ended(c completion) {
-	d.running[poolOf(c.lease)]--
-	d.done = append(d.done, c)
+	d.done = append(d.done, d.taken...)
+	clear(d.taken)
 }
 
 // turn commits what ended and claims for the workers that are free. It reports false when the
@@ -157,15 +151,15 @@ func (d *dispatcher) turn() bool {
 		d.lastWork.Store(time.Now().UnixMilli())
 	}
 	d.nextDue, d.again = got.NextDue, got.More
+	for _, l := range got.Leases { // first: workers wait for them
+		pool := poolOf(l)
+		d.running[pool]++
+		d.launch(pool, l)
+	}
 	done := d.done
 	d.done = nil
 	for i, res := range got.Results {
 		d.settle(done[i], res)
-	}
-	for _, l := range got.Leases {
-		pool := poolOf(l)
-		d.running[pool]++
-		d.launch(pool, l)
 	}
 	return true
 }
@@ -210,7 +204,7 @@ func (d *dispatcher) settle(c completion, res store.FinishResult) {
 		d.again = true
 	default:
 		d.log.Warn("an attempt that is not its run's any more has ended: ignored", runAttrs(c.lease)...)
-		d.active.remove(c.lease)
+		d.active.remove(c)
 	}
 }
 

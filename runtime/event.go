@@ -126,7 +126,7 @@ func (r *Runtime) started(a *attempt) {
 
 // finished tells that an attempt has ended and its outcome is on disk.
 func (r *Runtime) finished(c completion) {
-	r.active.remove(c.lease)
+	r.active.remove(c)
 	t := &c.finish.Transition
 	r.hub.changed(c.lease.Run.ID)
 	r.hub.publish(func() Event {

@@ -47,11 +47,11 @@ type Runtime struct {
 	plans plans
 	hub   hub
 
-	active    actives
-	completed chan completion
-	leases    [store.Pools]chan store.Lease
-	poke      chan struct{} // something other than the store wants the dispatcher's attention
-	fatal     chan error
+	active actives
+	ends   ends
+	leases [store.Pools]chan store.Lease
+	poke   chan struct{} // something other than the store wants the dispatcher's attention
+	fatal  chan error
 
 	draining atomic.Bool
 	diskFull atomic.Bool
@@ -88,11 +88,12 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r := &Runtime{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, ids: jobs.NewIDs(floor, random64),
-		completed: make(chan completion, 1024), poke: make(chan struct{}, 1), fatal: make(chan error, 1),
+		poke: make(chan struct{}, 1), fatal: make(chan error, 1),
 		base: context.WithoutCancel(ctx),
 	}
 	r.plans.store, r.plans.log = cfg.Store, cfg.Log
 	r.hub.init()
+	r.ends.init()
 	r.active.init()
 	for pool, n := range cfg.Workers {
 		r.leases[pool] = make(chan store.Lease, n)

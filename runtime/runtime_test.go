@@ -626,6 +626,32 @@ func TestLogFollowsARunOverItsAttempts(t *testing.T) {
 	}
 }
 
+func TestLogFollowsARunThatStartsAgainAtOnce(t *testing.T) {
+	began := make(chan int, 100)
+	s := newServer(t, func(ctx context.Context, c *jobs.Call) jobs.Report {
+		began <- c.Number
+		fmt.Fprintf(c.Log, "%d\n", c.Number)
+		if c.Number == 20 {
+			return jobs.Report{ExitCode: -1}
+		}
+		return jobs.Report{ExitCode: -1, Failure: unreachable()}
+	})
+	defer s.stop()
+	s.put(`{"name":"a","webhook":{"url":"http://127.0.0.1:9/"},"retry":{"max_attempts":20,"rules":[{"if":"true","then":"retry","after":"0s"}]}}`)
+	s.rt.Start()
+	id := s.submit(jobs.Request{Job: "a"})
+	<-began
+	var b bytes.Buffer
+	if err := s.rt.Log(context.Background(), id, &b, true, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 20; n++ {
+		if !strings.Contains("\n"+b.String(), fmt.Sprintf("\n%d\n", n)) {
+			t.Errorf("the output of attempt %d is missing in %q", n, b.String())
+		}
+	}
+}
+
 type writerFunc func([]byte)
 
 func (f writerFunc) Write(p []byte) (int, error) {

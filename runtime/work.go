@@ -51,13 +51,17 @@ func (s *actives) get(id jobs.ID) *attempt {
 	return s.byRun[id]
 }
 
-func (s *actives) remove(l store.Lease) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a := s.byRun[l.Run.ID]; a != nil && a.lease.Run.Counts.Number == l.Run.Counts.Number {
-		delete(s.byRun, l.Run.ID)
-		a.output.close()
+// remove forgets an attempt that is over. The next one of its run may be under way already.
+func (s *actives) remove(c completion) {
+	if c.attempt == nil {
+		return
 	}
+	s.mu.Lock()
+	if s.byRun[c.lease.Run.ID] == c.attempt {
+		delete(s.byRun, c.lease.Run.ID)
+	}
+	s.mu.Unlock()
+	c.attempt.output.close()
 }
 
 func (s *actives) all() []*attempt {
@@ -100,7 +104,7 @@ func (r *Runtime) worker(leases <-chan store.Lease) {
 		a.cancel(nil)
 		finish := r.decide(l, report, now, forced{})
 		finish.Log = a.output.last()
-		r.completed <- completion{lease: l, report: report, finish: finish}
+		r.ends.add(completion{attempt: a, lease: l, report: report, finish: finish})
 	}
 }
 
