@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -41,6 +43,7 @@ type call struct {
 	who   *identity // nil on routes that are open
 	route *route
 	query url.Values
+	bad   []jobs.Fault // what is wrong with the query and the headers
 }
 
 func (c *call) ctx() context.Context { return c.Request().Context() }
@@ -85,22 +88,61 @@ func badRead(err error) error {
 	return err
 }
 
-// decode reads the body, which must be there, into v.
-func (c *call) decode(v any) error {
+// read reads the body and lets parse take it. The error tells what is wrong with the query and the
+// headers too.
+func (c *call) read(parse func(data []byte) error) error {
 	data, err := c.body(c.route.body)
 	if err != nil {
 		return err
 	}
-	return within("body", jobs.DecodeJSON(data, v))
+	err = within("body", parse(data))
+	var p *problem
+	switch {
+	case len(c.bad) == 0:
+		return err
+	case err == nil:
+		return invalid(c.bad)
+	case errors.As(err, &p) && p.kind == probInvalid:
+		return invalid(append(slices.Clip(c.bad), p.faults...))
+	}
+	return err
+}
+
+// decode reads the body, which must be there, into v. check finds what is wrong with v then.
+func (c *call) decode(v any, check ...func() []jobs.Fault) error {
+	return c.read(func(data []byte) error { return decodeChecked(data, v, check) })
 }
 
 // decodeOptional is decode where an empty body is as good as {}.
-func (c *call) decodeOptional(v any) error {
-	data, err := c.body(c.route.body)
-	if err != nil || len(data) == 0 {
+func (c *call) decodeOptional(v any, check ...func() []jobs.Fault) error {
+	return c.read(func(data []byte) error {
+		if len(data) == 0 {
+			data = []byte("{}")
+		}
+		return decodeChecked(data, v, check)
+	})
+}
+
+func decodeChecked(data []byte, v any, check []func() []jobs.Fault) error {
+	unread, err := unreadOf(jobs.DecodeJSON(data, v))
+	if err != nil {
 		return err
 	}
-	return within("body", jobs.DecodeJSON(data, v))
+	var found []jobs.Fault
+	for _, f := range check {
+		found = append(found, f()...)
+	}
+	return jobs.Invalid(jobs.Besides(unread, found))
+}
+
+// unreadOf gives the faults of an input that is invalid, so that more can be told with them, and
+// any other error as it is.
+func unreadOf(err error) ([]jobs.Fault, error) {
+	var bad *jobs.InvalidError
+	if errors.As(err, &bad) {
+		return bad.Faults, nil
+	}
+	return nil, err
 }
 
 // pathJob is the job named in the path. One that the token does not reach does not exist.
@@ -137,38 +179,35 @@ func (c *call) readRun(id jobs.ID) (*jobs.Run, error) {
 	return r, err
 }
 
-// parseQuery reads the query and refuses parameters that the route does not know.
-func (c *call) parseQuery() error {
-	raw := c.Request().URL.RawQuery
-	if raw == "" {
-		return nil
-	}
-	q, err := url.ParseQuery(raw)
+// parseInput reads the query and finds what is wrong with it and with the headers: parameters that
+// the route does not know, and values.
+func (c *call) parseInput() error {
+	q, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
 		return refuse(probRequest, "the query cannot be read")
 	}
-	var faults []jobs.Fault
-	for name, values := range q {
+	c.query = q
+	for _, name := range slices.Sorted(maps.Keys(q)) {
 		i := slices.IndexFunc(c.route.query, func(p param) bool { return p.name == name })
-		bad := jobs.Fault{Location: "query." + clip(name)}
-		switch {
-		case i < 0:
-			bad.Message = c.unknownParam()
-		case len(values) > 1 && !c.route.query[i].many:
-			bad.Message = "is given more than once"
-		default:
+		if i < 0 {
+			c.addBad("query."+clip(name), c.unknownParam())
 			continue
 		}
-		faults = append(faults, bad)
+		c.addBad("query."+name, c.route.query[i].fault(q[name]))
 	}
-	if faults != nil {
-		slices.SortFunc(faults, func(a, b jobs.Fault) int {
-			return strings.Compare(a.Location, b.Location)
-		})
-		return invalid(faults)
+	for _, p := range c.route.headers {
+		if lines := c.Request().Header.Values(p.name); len(lines) > 0 {
+			c.addBad("header."+p.name, p.fault(lines))
+		}
 	}
-	c.query = q
 	return nil
+}
+
+// addBad notes what is wrong at a place; "": nothing is.
+func (c *call) addBad(location, message string) {
+	if message != "" {
+		c.bad = append(c.bad, jobs.Fault{Location: location, Message: message})
+	}
 }
 
 func (c *call) unknownParam() string {
@@ -199,38 +238,49 @@ const (
 	maxLimit     = 1000
 )
 
-// page reads limit and cursor.
-func (c *call) page() (store.Page, error) {
-	p := store.Page{Limit: defaultLimit, Cursor: c.query.Get("cursor")}
-	if text := c.query.Get("limit"); c.query.Has("limit") {
-		n, err := strconv.Atoi(text)
-		if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-") {
-			n, err = maxLimit, nil
-		}
-		if err != nil || n < 1 {
-			return p, fault("query.limit", "want a number from 1 to %d", maxLimit)
-		}
-		p.Limit = min(n, maxLimit)
+// page reads limit and cursor, which have been checked.
+func (c *call) page() store.Page {
+	limit, ok := pageLimit(c.query.Get("limit"))
+	if !ok {
+		limit = defaultLimit
 	}
-	return p, nil
+	return store.Page{Limit: limit, Cursor: c.query.Get("cursor")}
+}
+
+// pageLimit reads a limit; one past the largest counts as that.
+func pageLimit(text string) (limit int, ok bool) {
+	n, err := strconv.Atoi(text)
+	if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-") {
+		n, err = maxLimit, nil
+	}
+	return min(n, maxLimit), err == nil && n >= 1
+}
+
+func wrongLimit(values []string) string {
+	if _, ok := pageLimit(values[0]); !ok {
+		return fmt.Sprintf("want a number from 1 to %d", maxLimit)
+	}
+	return ""
 }
 
 // maxWait is how long a call may wait for its run.
 const maxWait = 60 * time.Second
 
-// wait reads ?wait=; zero: not at all.
-func (c *call) wait() (time.Duration, error) {
-	if !c.query.Has("wait") {
-		return 0, nil
+// wait reads ?wait=, which has been checked; zero: not at all.
+func (c *call) wait() time.Duration {
+	d, _ := jobs.ParseDuration(c.query.Get("wait"))
+	return d.Std()
+}
+
+func wrongWait(values []string) string {
+	d, err := jobs.ParseDuration(values[0])
+	switch {
+	case err != nil:
+		return `want a duration such as "30s"`
+	case d.Std() > maxWait:
+		return "at most 60s"
 	}
-	d, err := jobs.ParseDuration(c.query.Get("wait"))
-	if err != nil {
-		return 0, fault("query.wait", `want a duration such as "30s"`)
-	}
-	if d.Std() > maxWait {
-		return 0, fault("query.wait", "at most 60s")
-	}
-	return d.Std(), nil
+	return ""
 }
 
 // held is a context for a call that takes long: it ends with the call, the server or the token.
@@ -296,28 +346,44 @@ type condition struct {
 // entityTag is the opaque part of a tag (RFC 9110, 8.8.3).
 var entityTag = regexp.MustCompile(`^"[\x21\x23-\x7e\x80-\xff]*"$`)
 
-func (c *call) condition(header string) (condition, error) {
-	lines := c.Request().Header.Values(header)
+// condition reads a header that has been checked.
+func (c *call) condition(header string) condition {
+	cond, _ := parseCondition(c.Request().Header.Values(header))
+	return cond
+}
+
+func parseCondition(lines []string) (cond condition, ok bool) {
 	if len(lines) == 0 {
-		return condition{}, nil
+		return condition{}, true
 	}
-	cond := condition{given: true}
+	cond.given = true
 	for part := range strings.SplitSeq(strings.Join(lines, ","), ",") {
 		tag := strings.TrimSpace(part)
-		opaque := strings.TrimPrefix(tag, "W/")
 		switch {
 		case tag == "*":
 			cond.any = true
-		case entityTag.MatchString(opaque):
+		case entityTag.MatchString(strings.TrimPrefix(tag, "W/")):
 			cond.tags = append(cond.tags, tag)
 		case tag != "":
-			return cond, fault("header."+header, `want * or tags in quotes, such as "3"`)
+			return cond, false
 		}
 	}
-	if !cond.any && len(cond.tags) == 0 {
-		return cond, fault("header."+header, `want * or tags in quotes, such as "3"`)
+	return cond, cond.any || len(cond.tags) > 0
+}
+
+func wrongTags(lines []string) string {
+	if _, ok := parseCondition(lines); !ok {
+		return `want * or tags in quotes, such as "3"`
 	}
-	return cond, nil
+	return ""
+}
+
+// wrongNone is for changes: they know no tags that must not stand.
+func wrongNone(lines []string) string {
+	if cond, ok := parseCondition(lines); !ok || !cond.any || cond.tags != nil {
+		return "only * is known here"
+	}
+	return ""
 }
 
 // holds reports whether what stands (exists, at this revision) is one that the condition names.

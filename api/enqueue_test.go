@@ -180,15 +180,20 @@ func TestBatchIsInOrderAndAllOrNothing(t *testing.T) {
 		}
 	}
 	before := count(ts)
-	bad := ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a"},{"job":"absent"},{"job":"a","priority":999},{"payload":1}]}`).problem(probInvalid)
-	if !strings.Contains(bad, "body.runs[3].job: ") {
-		t.Errorf("faults: %s", bad)
-	}
-	bad = ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a"},{"job":"absent"},{"job":"a","priority":999}]}`).problem(probInvalid)
-	for _, want := range []string{"body.runs[1].job: ", "body.runs[2].priority: "} {
-		if !strings.Contains(bad, want) {
-			t.Errorf("%s is not in %s", want, bad)
+	bad := ts.call("POST", "/v1/runs/batch?x=1", `{"runs":[{"job":"a","colour":1},{"job":"absent"},`+
+		`{"job":"a","priority":999},{"payload":1},{"job":"a","idempotency_key":"k","payload":9},`+
+		`{"job":"a","payload":"`+strings.Repeat("x", 256<<10)+`"}]}`, "Idempotency-Key", "k").problem(probInvalid)
+	for _, want := range []string{
+		"query.x: ", "header.Idempotency-Key: ", "body.runs[0].colour: ", "body.runs[1].job: ",
+		"body.runs[2].priority: ", "body.runs[3].job: ", "body.runs[4].idempotency_key: ",
+		"body.runs[5].payload: ",
+	} {
+		if strings.Count(bad, "\n"+want) != 1 {
+			t.Errorf("%s is not once in %s", want, bad)
 		}
+	}
+	if n := strings.Count(bad, "\n"); n != 8 {
+		t.Errorf("%d faults in %s", n, bad)
 	}
 	bad = ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a"},{"job":"a","idempotency_key":"k","payload":9},{"job":"a","idempotency_key":"n","payload":9}]}`).problem(probKey)
 	for _, want := range []string{"body.runs[1].idempotency_key: ", "body.runs[2].idempotency_key: "} {
@@ -199,7 +204,7 @@ func TestBatchIsInOrderAndAllOrNothing(t *testing.T) {
 	ts.call("POST", "/v1/runs/batch", `{"runs":[]}`).problem(probInvalid)
 	ts.call("POST", "/v1/runs/batch", `{}`).problem(probInvalid)
 	ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a","payload":"`+strings.Repeat("x", 256<<10)+`"}]}`).problem(probTooLarge)
-	many := `{"runs":[` + strings.Repeat(`{"job":"a"},`, maxBatch) + `{"job":"a"}]}`
+	many := `{"runs":[` + strings.Repeat(`{"job":"a"},`, 10_000) + `{"job":"a"}]}`
 	ts.call("POST", "/v1/runs/batch", many).problem(probInvalid)
 	if after := count(ts); after != before {
 		t.Errorf("%d runs before the refused batches, %d after", before, after)

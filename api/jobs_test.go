@@ -79,10 +79,15 @@ func TestPausedJobKeepsQueueing(t *testing.T) {
 	if paused.field("paused") != "true" || paused.field("pause_note") != "maintenance" {
 		t.Errorf("paused: %s", paused.body)
 	}
-	id := ts.enqueue("a", "")
-	held := ts.until(id, "queued")
-	if held.field("held_by.kind") != "paused" {
-		t.Errorf("held by %s", held.body)
+	made := ts.call("POST", "/v1/jobs/a/runs", "").want(202)
+	id := made.field("id")
+	for _, held := range []*answer{made, ts.until(id, "queued")} {
+		if got := held.field("held_by.kind") + ": " + held.field("held_by.reason"); got != "paused: maintenance" {
+			t.Errorf("held by %s", held.body)
+		}
+	}
+	if list := ts.call("GET", "/v1/runs", ""); list.field("items.0.held_by.reason") != "maintenance" {
+		t.Errorf("held by %s", list.body)
 	}
 	// A PUT leaves the pause alone.
 	if got := ts.call("PUT", "/v1/jobs/a", hookDoc).want(200); got.field("paused") != "true" {
@@ -212,10 +217,11 @@ func TestNamesAreNoPaths(t *testing.T) {
 	for _, name := range []string{
 		"..", "%2e%2e", "..%5c", "%00", "a%0ab", ".", "A", strings.Repeat("a", 101), "%e2%80%aea", "a%2fb", "-a", "a%20b",
 	} {
-		a := ts.call("PUT", "/v1/jobs/"+name, hookDoc)
-		if a.status != 404 {
-			t.Errorf("PUT of %s: %d %s", name, a.status, a.body)
+		put := ts.call("PUT", "/v1/jobs/"+name, hookDoc).problem(probInvalid)
+		if !strings.Contains(put, "path.name: want 1 to 100 of a-z") {
+			t.Errorf("PUT of %s: %s", name, put)
 		}
+		ts.call("GET", "/v1/jobs/"+name, "").problem(probNotFound)
 	}
 	ts.call("PUT", "/v1/jobs/"+strings.Repeat("a", 100), hookDoc).want(201)
 }

@@ -288,7 +288,7 @@ func (p param) describe(in string) *huma.Param {
 	for _, v := range p.enum {
 		schema.Enum = append(schema.Enum, v)
 	}
-	if p.many {
+	if p.many && in == "query" { // a header is one text, its lines joined
 		schema = &huma.Schema{Type: "array", Items: schema}
 	}
 	return &huma.Param{Name: p.name, In: in, Description: p.doc, Schema: schema}

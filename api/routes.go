@@ -35,6 +35,18 @@ type param struct {
 	many      bool
 	enum      []string
 	integer   bool
+	wrong     func(values []string) string // what is wrong with them; nil: nothing can be
+}
+
+// fault is what is wrong with the values of a parameter; "": nothing.
+func (p *param) fault(values []string) string {
+	if len(values) > 1 && !p.many {
+		return "is given more than once"
+	}
+	if p.wrong == nil {
+		return ""
+	}
+	return p.wrong(values)
 }
 
 // outcome is an answer that is no error.
@@ -52,14 +64,22 @@ func (r *route) anyOrigin() bool { return r != nil && r.origin }
 var (
 	paramLimit = param{
 		name: "limit", integer: true, doc: "1 to 1000, 50 where left out; more counts as 1000",
+		wrong: wrongLimit,
 	}
 	paramCursor = param{name: "cursor", doc: "next of the page before"}
-	paramWait   = param{name: "wait", doc: "how long to wait for the end of the run, 60s at most"}
-	paging      = []param{paramLimit, paramCursor}
+	paramWait   = param{
+		name: "wait", doc: "how long to wait for the end of the run, 60s at most", wrong: wrongWait,
+	}
+	paging = []param{paramLimit, paramCursor}
 
-	headerMatch = param{name: "If-Match", doc: `the ETag that must stand, a list of them, or *`}
-	headerNone  = param{name: "If-None-Match", doc: `* to make, never to replace`}
-	headerKey   = param{name: "Idempotency-Key", doc: "as the field idempotency_key"}
+	headerMatch = param{
+		name: "If-Match", many: true, wrong: wrongTags,
+		doc: `the ETag that must stand, a list of them, or *`,
+	}
+	headerNone = param{
+		name: "If-None-Match", many: true, wrong: wrongNone, doc: `* to make, never to replace`,
+	}
+	headerKey = param{name: "Idempotency-Key", doc: "as the field idempotency_key", wrong: wrongKey}
 )
 
 // allRoutes is the table of everything that is served.
@@ -90,7 +110,9 @@ func jobRoutes() []*route {
 		{
 			method: "GET", path: "/v1/jobs/:name", opens: scopeRead, handle: getJob,
 			tag: "jobs", id: "get-job", summary: "Show a job",
-			headers: []param{{name: "If-None-Match", doc: "an ETag: 304 while it stands"}},
+			headers: []param{{
+				name: "If-None-Match", many: true, wrong: wrongTags, doc: "an ETag: 304 while it stands",
+			}},
 			out: []outcome{
 				{status: 200, body: jobs.Job{}, etag: true},
 				{status: 304, doc: "It is as the If-None-Match says"},
@@ -184,6 +206,9 @@ func runRoutes() []*route {
 			handle: postBatch, tag: "runs", id: "enqueue-batch", summary: "Run up to 10,000, all or none",
 			more: "One transaction. Entries act in order as if sent alone. Any fault or conflict refuses " +
 				"all, and every one is listed.",
+			headers: []param{{
+				name: "Idempotency-Key", wrong: noKeyOfAll, doc: "refused: each run of a batch has its own",
+			}},
 			in: batch{}, out: []outcome{{status: 202, body: wire.Briefs{}, doc: "In the order of the call"}},
 			problems: []problemKind{probKey},
 		},
@@ -206,7 +231,9 @@ func runRoutes() []*route {
 			more: "Any bytes, as they came. With Accept: text/event-stream it follows until the run has " +
 				"ended: events log with data {text} and the offset behind it as id, then one event end " +
 				"with data {state}. Last-Event-ID goes on from there.",
-			headers: []param{{name: "Last-Event-ID", doc: "go on behind this event"}},
+			headers: []param{{
+				name: "Last-Event-ID", doc: "go on behind this event", wrong: wrongEventID,
+			}},
 			out: []outcome{{
 				status: 200, media: []string{"text/plain; charset=utf-8", "text/event-stream"},
 			}},
@@ -421,10 +448,13 @@ func (s *Server) serve(r *route) echo.HandlerFunc {
 		if enc != "" && !strings.EqualFold(enc, "identity") {
 			return refuse(probEncoding, "send it without Content-Encoding")
 		}
-		if err := c.parseQuery(); err != nil {
+		if err := c.parseInput(); err != nil {
 			return err
 		}
-		return r.handle(c)
+		if c.bad != nil && r.in == nil {
+			return invalid(c.bad)
+		}
+		return r.handle(c) // which tells c.bad with what is wrong with the body
 	}
 }
 

@@ -127,6 +127,9 @@ func errorText(e *jobs.Failure) string {
 }
 
 func heldText(h *jobs.HeldBy) string {
+	if h.Kind == jobs.HeldPaused {
+		return "paused: " + h.Reason
+	}
 	if h.Reason != "" {
 		return h.Reason
 	}
@@ -154,11 +157,6 @@ func (cmd runsShowCmd) Run(s *session) error {
 	if s.out.json {
 		s.out.value(&run)
 		return nil
-	}
-	if run.HeldBy != nil && run.HeldBy.Kind == jobs.HeldPaused {
-		if j, _, err := c.Job(s.ctx, run.Job); err == nil && j.PauseNote != "" {
-			run.HeldBy.Reason = j.PauseNote
-		}
 	}
 	s.showRun(&run)
 	return nil
