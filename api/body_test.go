@@ -111,7 +111,8 @@ func TestFaultsOfQueryHeadersAndBodyAreListedTogether(t *testing.T) {
 		{"PUT", "/v1/jobs/A", `{"script":{"source":"x"},"priority":101}`, nil, []string{"body.priority", "path.name"}},
 		{"POST", "/v1/jobs", `{"script":{"source":"x"},"priority":101}`, nil, []string{"body.name", "body.priority"}},
 		{
-			"PUT", "/v1/tokens/T?x=1", `{"name":"u","scopes":["x"],"colour":1,"jobs":[]}`, []string{"If-Match", "3"},
+			"PUT", "/v1/tokens/T?x=1", `{"name":"u","scopes":["x"],"colour":1,"jobs":[]}`,
+			[]string{"If-Match", "3"},
 			[]string{
 				"body.colour", "body.jobs", "body.name", "body.scopes[0]", "header.If-Match", "path.name",
 				"query.x",

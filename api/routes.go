@@ -460,6 +460,9 @@ func (s *Server) serve(r *route) echo.HandlerFunc {
 
 // accepts reports whether the caller asks for a stream of events.
 func accepts(r *http.Request, media string) bool {
+	if r.Method == http.MethodHead {
+		return false
+	}
 	for _, line := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(line, ",") {
 			name, _, _ := strings.Cut(part, ";")

@@ -27,6 +27,9 @@ func TestEveryRouteIsInTheTableAndDescribed(t *testing.T) {
 	}
 	served := 0
 	for _, r := range ts.api.echo.Routes() {
+		if in := ts.api.byPath[r.Method+" "+r.Path]; r.Method == "HEAD" && in != nil && in.method == "GET" {
+			continue // described as a whole
+		}
 		served++
 		if ts.api.byPath[r.Method+" "+r.Path] == nil {
 			t.Errorf("%s %s is not in the table", r.Method, r.Path)

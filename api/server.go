@@ -83,22 +83,35 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		s.byPath[r.method+" "+r.path] = r
 		s.echo.Add(r.method, r.path, s.serve(r))
 	}
+	for _, r := range s.routes {
+		if head := "HEAD " + r.path; r.method == "GET" && s.byPath[head] == nil {
+			s.byPath[head] = r
+			s.echo.Add("HEAD", r.path, s.serve(r))
+		}
+	}
 	if s.spec, err = describe(s.routes, cfg.Version); err != nil {
 		return nil, fmt.Errorf("describe the routes: %w", err)
 	}
 	s.docs = renderDocs(s.routes)
 	s.http = &http.Server{
-		Handler:           s.echo,
+		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnContext:       connContext,
+		ConnState:         connState,
+
+		DisableGeneralOptionsHandler: true, // it answers without a token
 	}
 	return s, nil
 }
 
 // ServeHTTP answers one call.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began(r)
+	s.echo.ServeHTTP(w, r)
+}
 
 // Serve answers calls on ln until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
