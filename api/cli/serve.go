@@ -105,7 +105,7 @@ func prefixOf(text string) (netip.Prefix, error) {
 // Run serves until a signal, or an error after which only a restart helps.
 func (cmd *serveCmd) Run(s *session) error {
 	sv := &serving{cmd: cmd, s: s}
-	sv.log = slog.New(hushed{newLogHandler(s.stderr, cmd.LogLevel), &sv.hush})
+	sv.log = slog.New(hushed{newLogHandler(s.stderr, cmd.LogLevel), &sv.shown})
 	defer sv.close()
 	if err := sv.open(); err != nil {
 		return err
@@ -136,7 +136,7 @@ type serving struct {
 	srv   *api.Server
 	token tokenState
 	set   *fileSet
-	hush  atomic.Bool // see hushed
+	shown atomic.Pointer[map[string]bool] // see hushed
 }
 
 // open gets everything ready; close gives back what it took.
