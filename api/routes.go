@@ -284,9 +284,10 @@ func runActionRoutes() []*route {
 func tokenRoutes() []*route {
 	return []*route{
 		{
-			method: "GET", path: "/v1/tokens", opens: scopeAdmin, whole: true, handle: listTokens,
-			tag: "tokens", id: "list-tokens", summary: "List tokens, by name, without their secrets",
-			out: []outcome{{status: 200, body: wire.Tokens{}}},
+			method: "GET", path: "/v1/tokens", opens: scopeAdmin, whole: true, query: paging,
+			handle: listTokens, tag: "tokens", id: "list-tokens",
+			summary: "List tokens, newest first, without their secrets",
+			out:     []outcome{{status: 200, body: wire.Tokens{}}},
 		},
 		{
 			method: "POST", path: "/v1/tokens", opens: scopeAdmin, whole: true, body: maxBody,

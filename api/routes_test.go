@@ -243,6 +243,8 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		"/v1/runs?since=yesterday":       "query.since: want RFC 3339",
 		"/v1/runs?cursor=%00":            "query.cursor: not a cursor",
 		"/v1/runs?job=":                  "query.job: is empty",
+		"/v1/runs?trigger=hand":          "query.trigger: want one of api, cli,",
+		"/v1/tokens?cursor=1":            "query.cursor: not a cursor",
 		"/v1/jobs?cursor=nonsense":       "query.cursor:",
 		"/v1/runs?label=a:b&label=c:d":   "query.label: is given more than once",
 		"/v1/runs?State=failed&LIMIT=10": "query.LIMIT: unknown",

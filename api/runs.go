@@ -30,7 +30,7 @@ func runFilters() []param {
 		{name: "correlation_id", wrong: empty},
 		{name: "error_kind", wrong: empty},
 		{name: "error_type", wrong: empty},
-		{name: "trigger", wrong: empty},
+		{name: "trigger", enum: triggers, wrong: wrongTrigger},
 		{name: "since", wrong: wrongTime, doc: "made at this time or later (RFC 3339)"},
 		{name: "until", wrong: wrongTime, doc: "made at this time or earlier (RFC 3339)"},
 		{
@@ -43,6 +43,18 @@ func runFilters() []param {
 func empty(values []string) string {
 	if values[0] == "" {
 		return "is empty: leave it out"
+	}
+	return ""
+}
+
+// triggers are those of the contract (3.2).
+var triggers = []string{
+	"api", "cli", "schedule", "catch_up", "inbound", "chain", "group", "requeue", "alert",
+}
+
+func wrongTrigger(values []string) string {
+	if !slices.Contains(triggers, values[0]) {
+		return "want one of " + strings.Join(triggers, ", ")
 	}
 	return ""
 }

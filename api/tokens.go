@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"nightshift/api/wire"
@@ -27,12 +29,39 @@ func listTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(a, b store.Token) int { return strings.Compare(a.Name, b.Name) })
-	list := wire.Tokens{Items: make([]wire.Token, len(all)), Limit: len(all)}
-	for i, t := range all {
-		list.Items[i] = viewToken(t, c.s.access.lastUsed(t))
+	page := c.page()
+	if page.Cursor != "" {
+		after, err := tokenCursor(page.Cursor)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(t store.Token) bool { return newerToken(t, after) <= 0 })
+	}
+	slices.SortFunc(all, newerToken)
+	list := wire.Tokens{Items: make([]wire.Token, min(len(all), page.Limit)), Limit: page.Limit}
+	for i := range list.Items {
+		list.Items[i] = viewToken(all[i], c.s.access.lastUsed(all[i]))
+	}
+	if len(all) > page.Limit {
+		last := all[page.Limit-1]
+		list.Next = orNull(fmt.Sprintf("%d.%s", last.CreatedAt, last.Name))
 	}
 	return c.answer(200, &list)
+}
+
+// newerToken orders tokens as lists do: the newest first.
+func newerToken(a, b store.Token) int {
+	return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.Name, b.Name))
+}
+
+// tokenCursor is the token behind which a page begins, as far as the order needs it.
+func tokenCursor(cursor string) (t store.Token, err error) {
+	at, name, found := strings.Cut(cursor, ".")
+	created, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !found || !jobs.ValidName(name) {
+		return t, fault("query.cursor", "not a cursor of this list: give next of the page before")
+	}
+	return store.Token{Name: name, CreatedAt: jobs.Time(created)}, nil
 }
 
 func noToken() error { return refuse(probNotFound, "there is no such token") }

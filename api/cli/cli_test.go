@@ -158,6 +158,12 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 		t.Fatalf("secret %q", secret)
 	}
 	p.cli("tokens").want(0).has("ci", "read,enqueue", "say")
+	first := p.cli("tokens", "--limit", "1").want(0).has("ci", "More: --cursor ")
+	_, cursor, _ := strings.Cut(first.stderr, "--cursor ")
+	p.cli("tokens", "--cursor", strings.TrimSpace(cursor)).want(0).has("admin")
+	p.cli("tokens", "create", "narrow", "--scope", "enqueue", "--job", "mail-*").want(0)
+	p.cli("tokens").want(0).has("mail-*")
+	p.cli("tokens", "revoke", "narrow").want(0)
 	p.cli("run", "say", "--wait", "--token", secret).want(0)
 	p.cli("run", "fail", "--token", secret).want(1).has("There is no such thing")
 	p.cli("tokens", "--token", secret).want(1).has("it needs the scope admin")

@@ -61,9 +61,7 @@ func (cmd runsListCmd) Run(s *session) error {
 		}
 	}
 	s.out.table([]string{"RUN", "JOB", "STATE", "ATTEMPT", "CREATED", "TOOK", "NOTE"}, rows)
-	if list.Next != nil {
-		fmt.Fprintf(s.stderr, "More: --cursor %s\n", clean(*list.Next))
-	}
+	s.more(list.Next)
 	return nil
 }
 

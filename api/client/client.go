@@ -198,9 +198,9 @@ func (c *Client) Audit(ctx context.Context, p Page) (list wire.Audit, err error)
 	return list, err
 }
 
-// Tokens lists the tokens, without their secrets.
-func (c *Client) Tokens(ctx context.Context) (list wire.Tokens, err error) {
-	_, err = c.answer(ctx, call{method: "GET", path: "/v1/tokens"}, &list)
+// Tokens lists tokens, newest first, without their secrets.
+func (c *Client) Tokens(ctx context.Context, p Page) (list wire.Tokens, err error) {
+	_, err = c.answer(ctx, call{method: "GET", path: "/v1/tokens", query: p.add(nil)}, &list)
 	return list, err
 }
 
