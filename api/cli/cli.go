@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -107,15 +108,22 @@ func (s *session) exit(err error) int {
 		fmt.Fprintf(s.stderr, "nightshift: %s\n", err)
 		return exitUsage
 	}
-	var problem *client.Problem
-	if errors.As(err, &problem) && s.out.json {
+	if s.out.json {
+		problem := &client.Problem{Problem: wire.Problem{
+			Type: "about:blank", Title: "The command failed", Detail: err.Error(),
+		}}
+		errors.As(err, &problem)
 		fmt.Fprintf(s.stderr, "%s\n", jobs.AppendJSON(nil, &problem.Problem))
 		return exitFailed
 	}
 	fmt.Fprintf(s.stderr, "nightshift: %s\n", err)
-	if client.StatusOf(err) == 401 {
+	switch {
+	case client.StatusOf(err) == 401:
 		fmt.Fprintln(s.stderr, "Give a token with --token or NIGHTSHIFT_TOKEN, or call from the "+
 			"folder of the server's nightshift.db.token.")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		fmt.Fprintln(s.stderr, "No server answers there. Start one with nightshift serve, or name "+
+			"another with --server or NIGHTSHIFT_SERVER.")
 	}
 	return exitFailed
 }

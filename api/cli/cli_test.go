@@ -228,7 +228,12 @@ func TestTextOfOthersCannotSteerTheTerminal(t *testing.T) {
 
 func TestNoServerIsAClearFailure(t *testing.T) {
 	o := run(t, t.TempDir(), "", nil, "jobs", "--server", "http://127.0.0.1:1").want(1)
-	o.has("call http://127.0.0.1:1", "connection refused")
+	o.has("call http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused\nNo server answers there.")
+	o = run(t, t.TempDir(), "", nil, "jobs", "--server", "http://127.0.0.1:1", "--json").want(1)
+	var problem struct{ Detail string }
+	if err := json.Unmarshal([]byte(o.stderr), &problem); err != nil || !strings.Contains(problem.Detail, "refused") {
+		t.Errorf("%v: %s", err, o.stderr)
+	}
 	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/jobs" {
 			_, _ = w.Write([]byte("<html>hello</html>"))

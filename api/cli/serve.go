@@ -70,6 +70,13 @@ func (cmd *serveCmd) Validate() error {
 	if cmd.RunAll && cmd.Apply == "" {
 		return errors.New("--run-all: needs --apply")
 	}
+	if cmd.DB == "" {
+		return errors.New("--db: want the path of a file")
+	}
+	// Without this an empty NIGHTSHIFT_LISTEN would listen everywhere.
+	if _, port, err := net.SplitHostPort(cmd.Listen); err != nil || port == "" {
+		return errors.New("--listen: want an address and a port, such as 127.0.0.1:8700")
+	}
 	if cmd.Workers < 1 || cmd.Workers > 10_000 {
 		return errors.New("--workers: want 1 to 10000")
 	}

@@ -106,6 +106,10 @@ func (c *Client) send(ctx context.Context, in call) (*http.Response, error) {
 	}
 	req.Header.Set("User-Agent", c.Agent)
 	res, err := c.HTTP.Do(req)
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err // the call is named below
+	}
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", c.base, err)
 	}
