@@ -248,6 +248,33 @@ func TestEndlessBodyIsCutAtItsBound(t *testing.T) {
 	}
 }
 
+// A connection that is closed while bytes come in is reset, and the reset overtakes the answer.
+func TestRefusedCallersThatStillSendReadTheirAnswer(t *testing.T) {
+	ts := newTestServer(t)
+	for name, head := range map[string]string{
+		"no token":  "POST /v1/runs/batch HTTP/1.1\r\nHost: localhost\r\n",
+		"too large": "PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + ts.admin + "\r\n",
+	} {
+		for _, body := range []string{"Transfer-Encoding: chunked\r\n\r\n", "Content-Length: 5000000000\r\n\r\n"} {
+			t.Run(name+" "+body[:7], func(t *testing.T) {
+				conn := ts.raw(head + body)
+				go func() {
+					chunk := fmt.Sprintf("%x\r\n%s\r\n", 64<<10, strings.Repeat(" ", 64<<10))
+					for {
+						if _, err := io.WriteString(conn, chunk); err != nil {
+							return
+						}
+					}
+				}()
+				answer, err := io.ReadAll(conn) // to the end that the server makes, not to a reset
+				if err != nil || !bytes.HasSuffix(answer, []byte("}\n")) {
+					t.Errorf("%v after %q", err, answer)
+				}
+			})
+		}
+	}
+}
+
 func TestBrokenUploadIsNoRun(t *testing.T) {
 	ts := newTestServer(t)
 	ts.hook("a", ok(`1`))

@@ -71,7 +71,7 @@ func (c *call) body(limit int64) ([]byte, error) {
 	if r.ContentLength > 0 {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
-	_, err := buf.ReadFrom(http.MaxBytesReader(c.Response(), r.Body, limit))
+	_, err := buf.ReadFrom(http.MaxBytesReader(c.Response().Writer, r.Body, limit))
 	if err != nil {
 		return nil, badRead(err)
 	}

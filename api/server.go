@@ -174,6 +174,7 @@ func (s *Server) answered(next echo.HandlerFunc) echo.HandlerFunc {
 			in.refused()
 			s.onError(err, c) // here, so that the status is known below
 		}
+		in.restore()
 		if s.log.Enabled(r.Context(), slog.LevelDebug) {
 			s.log.Debug("call", "method", r.Method, "path", r.URL.Path[:min(len(r.URL.Path), 200)],
 				"status", c.Response().Status, "took", time.Since(began), "from", c.RealIP())
@@ -213,6 +214,14 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 
 func (b *watchedBody) deadline(d time.Duration) {
 	_ = http.NewResponseController(b.c.Response()).SetReadDeadline(time.Now().Add(d))
+}
+
+// restore gives the call its own body back: net/http looks at it to see whether the caller still
+// sends. It then closes in a way that lets the answer arrive.
+func (b *watchedBody) restore() {
+	if b != nil {
+		b.c.Request().Body = b.ReadCloser
+	}
 }
 
 // refused is called before the answer to a call that failed.
