@@ -1,9 +1,12 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -90,6 +93,53 @@ func TestPayloadAndResultAreKeptByteForByte(t *testing.T) {
 	}
 }
 
+func TestPayloadArrivesByteForByteHoweverItCame(t *testing.T) {
+	ts := newTestServer(t)
+	payload := `[ 9007199254740993 , 1.10,{"b":-0,"a":1e400, "ü" : "\u00fc\/"} ]`
+	bodies := make(chan string, 1)
+	ts.hook("hook", func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+	}, `"payload":`+payload)
+	out := filepath.Join(t.TempDir(), "out")
+	source, _ := json.Marshal(`cat > ` + out + `; cat "$NIGHTSHIFT_PAYLOAD" >> ` + out)
+	ts.call("PUT", "/v1/jobs/script", `{"payload":`+payload+`,"script":{"source":`+string(source)+`}}`).want(201)
+	check := func(how, id, job string) {
+		t.Helper()
+		got := ts.until(id, "succeeded")
+		if !strings.Contains(string(got.body), `"payload":`+payload+`,`) {
+			t.Errorf("%s: %s", how, got.body)
+		}
+		want, arrived := payload+payload, ""
+		if job == "hook" {
+			want, arrived = payload, <-bodies
+		} else {
+			text, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arrived = string(text)
+		}
+		if arrived != want {
+			t.Errorf("%s: %s got %s", how, job, arrived)
+		}
+	}
+	for _, job := range []string{"hook", "script"} {
+		if got := ts.call("GET", "/v1/jobs/"+job, ""); !strings.Contains(string(got.body), `"payload":`+payload+`,`) {
+			t.Errorf("the document: %s", got.body)
+		}
+		id := ts.enqueue(job, `{"payload": `+payload+` }`)
+		check("its own", id, job)
+		check("the job's", ts.enqueue(job, ""), job)
+		again := ts.call("POST", "/v1/runs/"+id+"/requeue", "").want(202)
+		check("requeued", again.field("id"), job)
+		given := ts.call("POST", "/v1/runs/"+id+"/requeue", `{"payload":`+payload+`}`).want(202)
+		check("requeued with it", given.field("id"), job)
+		batch := ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"`+job+`","payload":`+payload+`}]}`).want(202)
+		check("of a batch", batch.field("items.0.id"), job)
+	}
+}
+
 func TestWaitAnswersWhenTheRunHasEnded(t *testing.T) {
 	ts := newTestServer(t)
 	handle, open := gate(t)
@@ -161,6 +211,47 @@ func TestOneKeyIsOneRun(t *testing.T) {
 	gone := ts.call("POST", "/v1/jobs/a/runs", `{"payload":{"x":1,"y":2}}`, "Idempotency-Key", "same").want(200)
 	if gone.field("id") != ids[0] || gone.field("duplicate") != "true" || gone.field("state") != "" {
 		t.Errorf("after the run was deleted: %s", gone.body)
+	}
+	waited := ts.call("POST", "/v1/jobs/a/runs?wait=30s", `{"payload":{"x":1,"y":2}}`, "Idempotency-Key", "same").want(200)
+	if string(waited.body) != string(gone.body) {
+		t.Errorf("with ?wait=: %s", waited.body)
+	}
+	// And its job, whose name it belongs to; that of another job is another key.
+	ts.call("DELETE", "/v1/jobs/a", "").want(200)
+	ts.call("POST", "/v1/jobs/a/runs", `{"payload":{"x":1,"y":2}}`, "Idempotency-Key", "same").problem(probNotFound)
+	ts.hook("a", ok(`1`))
+	gone = ts.call("POST", "/v1/jobs/a/runs", `{"payload":{"x":1,"y":2}}`, "Idempotency-Key", "same").want(200)
+	if gone.field("id") != ids[0] {
+		t.Errorf("after the job was made again: %s", gone.body)
+	}
+	ts.call("POST", "/v1/jobs/a/runs", `{"payload":1}`, "Idempotency-Key", "same").problem(probKey)
+	ts.hook("b", ok(`1`))
+	ts.call("POST", "/v1/jobs/b/runs", `{"payload":1}`, "Idempotency-Key", "same").want(202)
+}
+
+// A key answers whatever became of its run.
+func TestKeyOfAnEndedRunGivesThatRun(t *testing.T) {
+	ts := newTestServer(t)
+	ts.hook("good", ok(`1`))
+	ts.hook("bad", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) })
+	for job, want := range map[string]string{"good": "succeeded", "bad": "failed", "gone": "cancelled"} {
+		body := ""
+		if job == "gone" {
+			job, body = "good", `{"delay":"1h","idempotency_key":"gone"}`
+		} else {
+			body = `{"idempotency_key":"k"}`
+		}
+		id := ts.enqueue(job, body)
+		if want == "cancelled" {
+			ts.call("POST", "/v1/runs/"+id+"/cancel", "").want(200)
+		}
+		ts.until(id, want)
+		for _, query := range []string{"", "?wait=1s"} {
+			again := ts.call("POST", "/v1/jobs/"+job+"/runs"+query, body).want(200)
+			if again.field("id") != id || again.field("state") != want || again.field("duplicate") != "true" {
+				t.Errorf("%s: %s", want, again.body)
+			}
+		}
 	}
 }
 

@@ -151,6 +151,12 @@ func TestDeletingAJobCancelsWhatDoesNotRun(t *testing.T) {
 	if got := ts.call("POST", "/v1/runs/"+id+"/requeue", "").problem(probState); !strings.Contains(got, "deleted") {
 		t.Errorf("requeue: %s", got)
 	}
+	// What happened can still be read.
+	if got := ts.call("GET", "/v1/runs?job=a", "").want(200); got.field("items.0.id") != id {
+		t.Errorf("history: %s", got.body)
+	}
+	ts.call("GET", "/v1/runs/"+id, "").want(200)
+	ts.call("GET", "/v1/runs/"+id+"/log", "").want(200)
 	// Made again, it goes on with its versions.
 	if got := ts.call("PUT", "/v1/jobs/a", hookDoc).want(201); got.field("version") != "2" {
 		t.Errorf("made again: %s", got.body)
