@@ -386,12 +386,17 @@ func wrongNone(lines []string) string {
 	return ""
 }
 
-// holds reports whether what stands (exists, at this revision) is one that the condition names.
+// holds reports whether what stands (exists, at this revision) is one that the condition names,
+// whatever its state was.
 func (cond condition) holds(exists bool, revision int64) bool {
-	return exists && (cond.any || slices.Contains(cond.tags, etag(revision)))
+	tag := etag(revision)
+	begin := strings.TrimSuffix(tag, `"`) + "."
+	return exists && (cond.any || slices.ContainsFunc(cond.tags, func(t string) bool {
+		return t == tag || strings.HasPrefix(t, begin)
+	}))
 }
 
-// weakly is holds for a read (RFC 9110, 13.1.2), where weak tags count too.
-func (cond condition) weakly(revision int64) bool {
-	return cond.holds(true, revision) || slices.Contains(cond.tags, "W/"+etag(revision))
+// weakly reports whether a reader has what bears the tag (RFC 9110, 13.1.2).
+func (cond condition) weakly(tag string) bool {
+	return cond.any || slices.Contains(cond.tags, tag) || slices.Contains(cond.tags, "W/"+tag)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,8 +39,17 @@ func listJobs(c *call) error {
 	return c.answer(200, &wire.Jobs{Items: items, Next: orNull(next), Limit: page.Limit})
 }
 
+// jobTag is the tag of a job as it is shown: its revision, and its pause, which is no part of it.
+func jobTag(j *jobs.Job) string {
+	if !j.Paused {
+		return etag(j.Revision)
+	}
+	sum := sha256.Sum256([]byte(j.PauseNote))
+	return fmt.Sprintf(`"%d.paused-%x"`, j.Revision, sum[:4])
+}
+
 func (c *call) answerJob(status int, j *jobs.Job) error {
-	c.Response().Header().Set("ETag", etag(j.Revision))
+	c.Response().Header().Set("ETag", jobTag(j))
 	return c.answer(status, j)
 }
 
@@ -53,8 +63,8 @@ func getJob(c *call) error {
 	if err != nil {
 		return jobError(err)
 	}
-	if none.given && none.weakly(j.Revision) {
-		c.Response().Header().Set("ETag", etag(j.Revision))
+	if none.given && none.weakly(jobTag(j)) {
+		c.Response().Header().Set("ETag", jobTag(j))
 		return c.NoContent(304)
 	}
 	return c.answerJob(200, j)

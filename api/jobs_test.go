@@ -44,6 +44,28 @@ func TestPostRefusesWhatStands(t *testing.T) {
 	ts.call("POST", "/v1/jobs", `{"name":"a","webhook":{"url":"http://h/"}}`).problem(probExists)
 }
 
+// A pause is no change of the document, but a reader must see it.
+func TestPauseChangesTheTagOfReadersAlone(t *testing.T) {
+	ts := newTestServer(t)
+	free := ts.call("PUT", "/v1/jobs/a", hookDoc).want(201).header.Get("ETag")
+	seen := map[string]bool{free: true}
+	for _, note := range []string{"one", "two"} {
+		paused := ts.call("POST", "/v1/jobs/a/pause", `{"note":"`+note+`"}`).want(200).header.Get("ETag")
+		if seen[paused] {
+			t.Errorf("the tag %s stands for two answers", paused)
+		}
+		seen[paused] = true
+		ts.call("GET", "/v1/jobs/a", "", "If-None-Match", free).want(200)
+		ts.call("GET", "/v1/jobs/a", "", "If-None-Match", paused).want(304)
+		for _, tag := range []string{free, paused} {
+			ts.call("PUT", "/v1/jobs/a", hookDoc, "If-Match", tag).want(200)
+		}
+	}
+	if again := ts.call("POST", "/v1/jobs/a/resume", "").want(200).header.Get("ETag"); again != free {
+		t.Errorf("resumed: %s, was %s", again, free)
+	}
+}
+
 func TestIfMatchGuardsChanges(t *testing.T) {
 	ts := newTestServer(t)
 	ts.call("PUT", "/v1/jobs/a", hookDoc, "If-Match", "*").problem(probStale)
