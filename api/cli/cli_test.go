@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +92,53 @@ func TestRunsShowSaysThatWorkersAreBusy(t *testing.T) {
 		return strings.Contains(p.cli("runs", "show", slow).stdout, "It was cancelled.")
 	})
 	p.cli("drain", "--wait", "1m").want(0).has("0 attempts run")
+}
+
+func TestDrainReturnsWhenNoneRuns(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", "jobs:\n  a: {script: 'echo begun; while [ ! -e "+
+		filepath.Join(dir, "go")+" ]; do sleep 0.05; done'}\n")
+	p := start(t, dir, "--apply", file, "--log-level", "debug")
+	id := strings.Fields(p.cli("run", "a").want(0).stdout)[0]
+	p.until("it has begun", func() bool { return strings.Contains(p.cli("logs", id).stdout, "begun") })
+	p.cli("drain", "--wait", "0s").want(0).has("1 attempt runs")
+	p.cli("drain", "--wait", "10ms").want(1).has("1 attempt runs")
+	drained := make(chan *output, 1)
+	looked := func() int { return strings.Count(p.log.String(), `"path":"/v1/server"`) }
+	before := looked()
+	go func() { drained <- p.cli("drain") }()
+	p.until("it has looked and gone on", func() bool { return looked() > before+1 })
+	select {
+	case o := <-drained:
+		t.Fatalf("it returned: %s%s", o.stdout, o.stderr)
+	default:
+	}
+	write(t, dir, "go", "")
+	(<-drained).want(0).has("0 attempts run")
+	p.cli("runs", "show", id).want(0).has("It succeeded.")
+
+	// Resumed meanwhile, it is no drain.
+	if err := os.Remove(filepath.Join(dir, "go")); err != nil {
+		t.Fatal(err)
+	}
+	p.cli("resume").want(0)
+	id = strings.Fields(p.cli("run", "a").want(0).stdout)[0]
+	p.until("it has begun", func() bool { return strings.Contains(p.cli("logs", id).stdout, "begun") })
+	go func() { drained <- p.cli("drain") }()
+	p.until("it drains", func() bool {
+		return p.cli("drain", "--wait", "0s", "--json").want(0).json()["draining"] == true
+	})
+	p.until("the other drain sees the resume", func() bool {
+		p.cli("resume").want(0)
+		select {
+		case o := <-drained:
+			o.want(1).has("The server starts attempts")
+			return true
+		default:
+			return false
+		}
+	})
+	write(t, dir, "go", "")
 }
 
 func TestLogsFollow(t *testing.T) {
