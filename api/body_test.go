@@ -119,6 +119,9 @@ func TestFaultsOfQueryHeadersAndBodyAreListedTogether(t *testing.T) {
 			},
 		},
 		{
+			"POST", "/v1/server/drain", `{"y":1}`, nil, []string{"body.y"},
+		},
+		{
 			"POST", "/v1/jobs/a/pause?x=1", `{"note":"` + strings.Repeat("x", 1025) + `","y":1}`, nil,
 			[]string{"body.note", "body.y", "query.x"},
 		},

@@ -182,20 +182,23 @@ func (c *call) readRun(id jobs.ID) (*jobs.Run, error) {
 // parseInput reads the query and finds what is wrong with it and with the headers: parameters that
 // the route does not know, and values.
 func (c *call) parseInput() error {
-	q, err := url.ParseQuery(c.Request().URL.RawQuery)
-	if err != nil {
-		return refuse(probRequest, "the query cannot be read")
+	if raw := c.Request().URL.RawQuery; raw != "" {
+		q, err := url.ParseQuery(raw)
+		if err != nil {
+			return refuse(probRequest, "the query cannot be read")
+		}
+		c.query = q
 	}
-	c.query = q
-	for _, name := range slices.Sorted(maps.Keys(q)) {
+	for _, name := range slices.Sorted(maps.Keys(c.query)) {
 		i := slices.IndexFunc(c.route.query, func(p param) bool { return p.name == name })
 		if i < 0 {
 			c.addBad("query."+clip(name), c.unknownParam())
 			continue
 		}
-		c.addBad("query."+name, c.route.query[i].fault(q[name]))
+		c.addBad("query."+name, c.route.query[i].fault(c.query[name]))
 	}
-	for _, p := range c.route.headers {
+	for i := range c.route.headers {
+		p := &c.route.headers[i]
 		if lines := c.Request().Header.Values(p.name); len(lines) > 0 {
 			c.addBad("header."+p.name, p.fault(lines))
 		}
