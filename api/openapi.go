@@ -304,7 +304,7 @@ func problemsOf(r *route) map[int][]problemKind {
 		kinds = append(kinds, probOrigin)
 	}
 	if r.opens != 0 {
-		kinds = append(kinds, probUnauthorized, probForbidden, probBusy)
+		kinds = append(kinds, probUnauthorized, probForbidden, probBusy, probOverload)
 	}
 	if r.in != nil {
 		kinds = append(kinds, probSyntax, probSlow, probTooLarge)

@@ -103,6 +103,13 @@ func TestSecondServerOnTheFileIsRefused(t *testing.T) {
 			t.Errorf("--db %s: exit code %d\n%s", db, code, second.log)
 		}
 	}
+	if err := os.Link(filepath.Join(dir, "nightshift.db"), filepath.Join(dir, "hard.db")); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, dir, "--db", "hard.db")
+	if code := second.exit(); code != 1 || !strings.Contains(second.log.String(), "2 hard links") {
+		t.Errorf("a hard link: exit code %d\n%s", code, second.log)
+	}
 	p.cli("jobs").want(0)
 	if after, _ := os.ReadFile(filepath.Join(dir, "nightshift.db.key")); string(after) != string(key) {
 		t.Error("the key changed")
