@@ -296,7 +296,8 @@ func (c *call) held() (context.Context, context.CancelFunc) {
 	return held, func() { release(); stop(); cancel() }
 }
 
-// awaitEnd waits until the run has ended, but not longer than d, and reports whether it has.
+// awaitEnd waits until the run has ended, but not longer than d, and reports whether it has: one
+// that was deleted meanwhile has.
 func (c *call) awaitEnd(id jobs.ID, d time.Duration) (bool, error) {
 	ctx, release := c.held()
 	defer release()
@@ -306,7 +307,14 @@ func (c *call) awaitEnd(id jobs.ID, d time.Duration) (bool, error) {
 	if err != nil && ctx.Err() != nil {
 		return ended, c.ctx().Err() // the time is up, unless the caller has left
 	}
-	return ended, err
+	return ended || errors.Is(err, store.ErrNotFound), ignoreGone(err)
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}

@@ -157,7 +157,7 @@ func (c *call) answerSubmitted(status int, sub runtime.Submitted) error {
 	}
 	if gone || !c.who.may(r) {
 		brief := briefOf(sub.Submitted)
-		if !gone {
+		if brief.State = nil; !gone {
 			brief.State = stateName(r.State)
 		}
 		return c.answer(status, &brief)

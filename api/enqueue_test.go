@@ -229,6 +229,30 @@ func TestOneKeyIsOneRun(t *testing.T) {
 	ts.call("POST", "/v1/jobs/b/runs", `{"payload":1}`, "Idempotency-Key", "same").want(202)
 }
 
+func TestWaitForARunThatIsDeletedMeanwhileEnds(t *testing.T) {
+	ts := newTestServer(t)
+	ts.hook("a", ok(`1`))
+	id := ts.enqueue("a", `{"delay":"1h","idempotency_key":"k"}`)
+	waits := make(chan *answer)
+	go func() { waits <- ts.call("POST", "/v1/jobs/a/runs?wait=60s", `{"idempotency_key":"k"}`) }()
+	go func() { waits <- ts.call("GET", "/v1/runs/"+id+"?wait=60s", "") }()
+	ts.call("POST", "/v1/runs/"+id+"/cancel", "").want(200)
+	ts.call("DELETE", "/v1/runs/"+id, "").want(204)
+	for range 2 {
+		a := <-waits
+		switch a.status { // by when it asked and when it looked
+		case 200:
+			if state := a.field("state"); state != "cancelled" && state != "" {
+				t.Errorf("%s", a.body)
+			}
+		case 404:
+			a.problem(probNotFound)
+		default:
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+}
+
 // A key answers whatever became of its run.
 func TestKeyOfAnEndedRunGivesThatRun(t *testing.T) {
 	ts := newTestServer(t)

@@ -86,7 +86,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, parts Pa
 		return code
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "nightshift: %s\nTry nightshift --help.\n", err)
+		fmt.Fprintf(stderr, "nightshift: %s\nTry %s --help.\n", err, calledAs())
 		return exitUsage
 	}
 	s := &session{
@@ -122,8 +122,8 @@ func (s *session) exit(err error) int {
 		fmt.Fprintln(s.stderr, "Give a token with --token or NIGHTSHIFT_TOKEN, or call from the "+
 			"folder of the server's nightshift.db.token.")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		fmt.Fprintln(s.stderr, "No server answers there. Start one with nightshift serve, or name "+
-			"another with --server or NIGHTSHIFT_SERVER.")
+		fmt.Fprintf(s.stderr, "No server answers there. Start one with %s serve, or name another with "+
+			"--server or NIGHTSHIFT_SERVER.\n", calledAs())
 	}
 	return exitFailed
 }
