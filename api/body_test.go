@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,93 @@ func TestEveryFaultOfABodyIsListed(t *testing.T) {
 	for _, want := range []string{"body.priority: ", "body.queue: ", "body.webhook.url: "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is missing in %s", want, got)
+		}
+	}
+}
+
+func TestFaultsOfQueryHeadersAndBodyAreListedTogether(t *testing.T) {
+	ts := newTestServer(t)
+	ts.hook("a", ok(`1`))
+	long := strings.Repeat("x", 256<<10)
+	cases := []struct {
+		method, path, body string
+		headers            []string
+		want               []string
+	}{
+		{
+			"POST", "/v1/jobs/a/runs?wait=2h&x=1",
+			`{"job":"b","priority":101,"colour":1,"timeout":"soon","payload":"` + long + `"}`,
+			[]string{"Idempotency-Key", "käse"},
+			[]string{
+				"body.colour", "body.job", "body.payload", "body.priority", "body.timeout",
+				"header.Idempotency-Key", "query.wait", "query.x",
+			},
+		},
+		{
+			"PUT", "/v1/jobs/a?dry=1",
+			`{"name":"b","priority":101,"colour":1,"webhook":{"url":"ftp://h"},"script":{},
+				"retry":{"rules":[{"if":"1 +","then":"x"}]}}`,
+			[]string{"If-Match", "3", "If-None-Match", `"3"`},
+			[]string{
+				"body.colour", "body.name", "body.priority", "body.retry.rules[0].if",
+				"body.retry.rules[0].then", "body.script", "body.script", "body.webhook.url",
+				"header.If-Match", "header.If-None-Match", "query.dry",
+			},
+		},
+		{"PUT", "/v1/jobs/A", `{"script":{"source":"x"},"priority":101}`, nil, []string{"body.priority", "path.name"}},
+		{"POST", "/v1/jobs", `{"script":{"source":"x"},"priority":101}`, nil, []string{"body.name", "body.priority"}},
+		{
+			"PUT", "/v1/tokens/T?x=1", `{"name":"u","scopes":["x"],"colour":1,"jobs":[]}`,
+			[]string{"If-Match", "3"},
+			[]string{
+				"body.colour", "body.jobs", "body.name", "body.scopes[0]", "header.If-Match", "path.name",
+				"query.x",
+			},
+		},
+		{
+			"POST", "/v1/server/drain", `{"y":1}`, nil, []string{"body.y"},
+		},
+		{
+			"POST", "/v1/jobs/a/pause?x=1", `{"note":"` + strings.Repeat("x", 1025) + `","y":1}`, nil,
+			[]string{"body.note", "body.y", "query.x"},
+		},
+		{
+			"GET", "/v1/runs?limit=0&state=done&since=x&until=y&job=&page=2&q=", "", nil,
+			[]string{
+				"query.job", "query.limit", "query.page", "query.q", "query.since", "query.state",
+				"query.until",
+			},
+		},
+		{"DELETE", "/v1/jobs/a?x=1", "", []string{"If-Match", "3"}, []string{"header.If-Match", "query.x"}},
+	}
+	for _, c := range cases {
+		lines := strings.Split(ts.call(c.method, c.path, c.body, c.headers...).problem(probInvalid), "\n")
+		var got []string
+		for _, line := range lines[1:] {
+			place, _, _ := strings.Cut(line, ": ")
+			got = append(got, place)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s %s:\n got %q\nwant %q", c.method, c.path, got, c.want)
+		}
+	}
+}
+
+// A handler that read its body without telling what is wrong with the query would act.
+func TestNoRouteActsOnAQueryItDoesNotKnow(t *testing.T) {
+	ts := newTestServer(t)
+	ts.hook("a", ok(`1`))
+	id := ts.enqueue("a", "")
+	ts.until(id, "succeeded")
+	for _, r := range ts.api.routes {
+		if r.opens == 0 {
+			continue
+		}
+		path := strings.NewReplacer(":name", "a", ":id", id, ":version", "1").Replace(r.path)
+		got := ts.call(r.method, path+"?zzz=1", "{}")
+		if text := got.problem(probInvalid); !strings.Contains(text, "query.zzz: unknown") {
+			t.Errorf("%s %s: %s", r.method, r.path, got.body)
 		}
 	}
 }
@@ -160,6 +248,33 @@ func TestEndlessBodyIsCutAtItsBound(t *testing.T) {
 	}
 	if res.StatusCode != 413 {
 		t.Errorf("status %d, want 413", res.StatusCode)
+	}
+}
+
+// A connection that is closed while bytes come in is reset, and the reset overtakes the answer.
+func TestRefusedCallersThatStillSendReadTheirAnswer(t *testing.T) {
+	ts := newTestServer(t)
+	for name, head := range map[string]string{
+		"no token":  "POST /v1/runs/batch HTTP/1.1\r\nHost: localhost\r\n",
+		"too large": "PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + ts.admin + "\r\n",
+	} {
+		for _, body := range []string{"Transfer-Encoding: chunked\r\n\r\n", "Content-Length: 5000000000\r\n\r\n"} {
+			t.Run(name+" "+body[:7], func(t *testing.T) {
+				conn := ts.raw(head + body)
+				go func() {
+					chunk := fmt.Sprintf("%x\r\n%s\r\n", 64<<10, strings.Repeat(" ", 64<<10))
+					for {
+						if _, err := io.WriteString(conn, chunk); err != nil {
+							return
+						}
+					}
+				}()
+				answer, err := io.ReadAll(conn) // to the end that the server makes, not to a reset
+				if err != nil || !bytes.HasSuffix(answer, []byte("}\n")) {
+					t.Errorf("%v after %q", err, answer)
+				}
+			})
+		}
 	}
 }
 

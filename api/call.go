@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,7 @@ type call struct {
 	who   *identity // nil on routes that are open
 	route *route
 	query url.Values
+	bad   []jobs.Fault // what is wrong with the query and the headers
 }
 
 func (c *call) ctx() context.Context { return c.Request().Context() }
@@ -68,7 +70,7 @@ func (c *call) body(limit int64) ([]byte, error) {
 	if r.ContentLength > 0 {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
-	_, err := buf.ReadFrom(http.MaxBytesReader(c.Response(), r.Body, limit))
+	_, err := buf.ReadFrom(http.MaxBytesReader(c.Response().Writer, r.Body, limit))
 	if err != nil {
 		return nil, badRead(err)
 	}
@@ -85,22 +87,61 @@ func badRead(err error) error {
 	return err
 }
 
-// decode reads the body, which must be there, into v.
-func (c *call) decode(v any) error {
+// read reads the body and lets parse take it. The error tells what is wrong with the query and the
+// headers too.
+func (c *call) read(parse func(data []byte) error) error {
 	data, err := c.body(c.route.body)
 	if err != nil {
 		return err
 	}
-	return within("body", jobs.DecodeJSON(data, v))
+	err = within("body", parse(data))
+	var p *problem
+	switch {
+	case len(c.bad) == 0:
+		return err
+	case err == nil:
+		return invalid(c.bad)
+	case errors.As(err, &p) && p.kind == probInvalid:
+		return invalid(append(slices.Clip(c.bad), p.faults...))
+	}
+	return err
+}
+
+// decode reads the body, which must be there, into v. check finds what is wrong with v then.
+func (c *call) decode(v any, check ...func() []jobs.Fault) error {
+	return c.read(func(data []byte) error { return decodeChecked(data, v, check) })
 }
 
 // decodeOptional is decode where an empty body is as good as {}.
-func (c *call) decodeOptional(v any) error {
-	data, err := c.body(c.route.body)
-	if err != nil || len(data) == 0 {
+func (c *call) decodeOptional(v any, check ...func() []jobs.Fault) error {
+	return c.read(func(data []byte) error {
+		if len(data) == 0 {
+			data = []byte("{}")
+		}
+		return decodeChecked(data, v, check)
+	})
+}
+
+func decodeChecked(data []byte, v any, check []func() []jobs.Fault) error {
+	unread, err := unreadOf(jobs.DecodeJSON(data, v))
+	if err != nil {
 		return err
 	}
-	return within("body", jobs.DecodeJSON(data, v))
+	var found []jobs.Fault
+	for _, f := range check {
+		found = append(found, f()...)
+	}
+	return jobs.Invalid(jobs.Besides(unread, found))
+}
+
+// unreadOf gives the faults of an input that is invalid, so that more can be told with them, and
+// any other error as it is.
+func unreadOf(err error) ([]jobs.Fault, error) {
+	var bad *jobs.InvalidError
+	if errors.As(err, &bad) {
+		return bad.Faults, nil
+	}
+	return nil, err
 }
 
 // pathJob is the job named in the path. One that the token does not reach does not exist.
@@ -137,38 +178,38 @@ func (c *call) readRun(id jobs.ID) (*jobs.Run, error) {
 	return r, err
 }
 
-// parseQuery reads the query and refuses parameters that the route does not know.
-func (c *call) parseQuery() error {
-	raw := c.Request().URL.RawQuery
-	if raw == "" {
-		return nil
+// parseInput reads the query and finds what is wrong with it and with the headers: parameters that
+// the route does not know, and values.
+func (c *call) parseInput() error {
+	if raw := c.Request().URL.RawQuery; raw != "" {
+		q, err := url.ParseQuery(raw)
+		if err != nil {
+			return refuse(probRequest, "the query cannot be read")
+		}
+		c.query = q
 	}
-	q, err := url.ParseQuery(raw)
-	if err != nil {
-		return refuse(probRequest, "the query cannot be read")
-	}
-	var faults []jobs.Fault
-	for name, values := range q {
+	for _, name := range slices.Sorted(maps.Keys(c.query)) {
 		i := slices.IndexFunc(c.route.query, func(p param) bool { return p.name == name })
-		bad := jobs.Fault{Location: "query." + clip(name)}
-		switch {
-		case i < 0:
-			bad.Message = c.unknownParam()
-		case len(values) > 1 && !c.route.query[i].many:
-			bad.Message = "is given more than once"
-		default:
+		if i < 0 {
+			c.addBad("query."+clip(name), c.unknownParam())
 			continue
 		}
-		faults = append(faults, bad)
+		c.addBad("query."+name, c.route.query[i].fault(c.query[name]))
 	}
-	if faults != nil {
-		slices.SortFunc(faults, func(a, b jobs.Fault) int {
-			return strings.Compare(a.Location, b.Location)
-		})
-		return invalid(faults)
+	for i := range c.route.headers {
+		p := &c.route.headers[i]
+		if lines := c.Request().Header.Values(p.name); len(lines) > 0 {
+			c.addBad("header."+p.name, p.fault(lines))
+		}
 	}
-	c.query = q
 	return nil
+}
+
+// addBad notes what is wrong at a place; "": nothing is.
+func (c *call) addBad(location, message string) {
+	if message != "" {
+		c.bad = append(c.bad, jobs.Fault{Location: location, Message: message})
+	}
 }
 
 func (c *call) unknownParam() string {
@@ -199,38 +240,49 @@ const (
 	maxLimit     = 1000
 )
 
-// page reads limit and cursor.
-func (c *call) page() (store.Page, error) {
-	p := store.Page{Limit: defaultLimit, Cursor: c.query.Get("cursor")}
-	if text := c.query.Get("limit"); c.query.Has("limit") {
-		n, err := strconv.Atoi(text)
-		if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-") {
-			n, err = maxLimit, nil
-		}
-		if err != nil || n < 1 {
-			return p, fault("query.limit", "want a number from 1 to %d", maxLimit)
-		}
-		p.Limit = min(n, maxLimit)
+// page reads limit and cursor, which have been checked.
+func (c *call) page() store.Page {
+	limit, ok := pageLimit(c.query.Get("limit"))
+	if !ok {
+		limit = defaultLimit
 	}
-	return p, nil
+	return store.Page{Limit: limit, Cursor: c.query.Get("cursor")}
+}
+
+// pageLimit reads a limit; one past the largest counts as that.
+func pageLimit(text string) (limit int, ok bool) {
+	n, err := strconv.Atoi(text)
+	if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-") {
+		n, err = maxLimit, nil
+	}
+	return min(n, maxLimit), err == nil && n >= 1
+}
+
+func wrongLimit(values []string) string {
+	if _, ok := pageLimit(values[0]); !ok {
+		return fmt.Sprintf("want a number from 1 to %d", maxLimit)
+	}
+	return ""
 }
 
 // maxWait is how long a call may wait for its run.
 const maxWait = 60 * time.Second
 
-// wait reads ?wait=; zero: not at all.
-func (c *call) wait() (time.Duration, error) {
-	if !c.query.Has("wait") {
-		return 0, nil
+// wait reads ?wait=, which has been checked; zero: not at all.
+func (c *call) wait() time.Duration {
+	d, _ := jobs.ParseDuration(c.query.Get("wait"))
+	return d.Std()
+}
+
+func wrongWait(values []string) string {
+	d, err := jobs.ParseDuration(values[0])
+	switch {
+	case err != nil:
+		return `want a duration such as "30s"`
+	case d.Std() > maxWait:
+		return "at most 60s"
 	}
-	d, err := jobs.ParseDuration(c.query.Get("wait"))
-	if err != nil {
-		return 0, fault("query.wait", `want a duration such as "30s"`)
-	}
-	if d.Std() > maxWait {
-		return 0, fault("query.wait", "at most 60s")
-	}
-	return d.Std(), nil
+	return ""
 }
 
 // held is a context for a call that takes long: it ends with the call, the server or the token.
@@ -244,7 +296,8 @@ func (c *call) held() (context.Context, context.CancelFunc) {
 	return held, func() { release(); stop(); cancel() }
 }
 
-// awaitEnd waits until the run has ended, but not longer than d, and reports whether it has.
+// awaitEnd waits until the run has ended, but not longer than d, and reports whether it has: one
+// that was deleted meanwhile has.
 func (c *call) awaitEnd(id jobs.ID, d time.Duration) (bool, error) {
 	ctx, release := c.held()
 	defer release()
@@ -254,7 +307,14 @@ func (c *call) awaitEnd(id jobs.ID, d time.Duration) (bool, error) {
 	if err != nil && ctx.Err() != nil {
 		return ended, c.ctx().Err() // the time is up, unless the caller has left
 	}
-	return ended, err
+	return ended || errors.Is(err, store.ErrNotFound), ignoreGone(err)
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -281,51 +341,4 @@ func writeJSON(c echo.Context, status int, media string, v any) {
 		*buf = text
 		buffers.Put(buf)
 	}
-}
-
-// etag is the strong tag of a revision.
-func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
-
-// condition is an If-Match or If-None-Match header.
-type condition struct {
-	given bool
-	any   bool // *
-	tags  []string
-}
-
-// entityTag is the opaque part of a tag (RFC 9110, 8.8.3).
-var entityTag = regexp.MustCompile(`^"[\x21\x23-\x7e\x80-\xff]*"$`)
-
-func (c *call) condition(header string) (condition, error) {
-	lines := c.Request().Header.Values(header)
-	if len(lines) == 0 {
-		return condition{}, nil
-	}
-	cond := condition{given: true}
-	for part := range strings.SplitSeq(strings.Join(lines, ","), ",") {
-		tag := strings.TrimSpace(part)
-		opaque := strings.TrimPrefix(tag, "W/")
-		switch {
-		case tag == "*":
-			cond.any = true
-		case entityTag.MatchString(opaque):
-			cond.tags = append(cond.tags, tag)
-		case tag != "":
-			return cond, fault("header."+header, `want * or tags in quotes, such as "3"`)
-		}
-	}
-	if !cond.any && len(cond.tags) == 0 {
-		return cond, fault("header."+header, `want * or tags in quotes, such as "3"`)
-	}
-	return cond, nil
-}
-
-// holds reports whether what stands (exists, at this revision) is one that the condition names.
-func (cond condition) holds(exists bool, revision int64) bool {
-	return exists && (cond.any || slices.Contains(cond.tags, etag(revision)))
-}
-
-// weakly is holds for a read (RFC 9110, 13.1.2), where weak tags count too.
-func (cond condition) weakly(revision int64) bool {
-	return cond.holds(true, revision) || slices.Contains(cond.tags, "W/"+etag(revision))
 }

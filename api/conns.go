@@ -1,11 +1,19 @@
 package api
 
 import (
+	"context"
+	"fmt"
 	"net"
+	"net/http"
+	"regexp"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"nightshift/api/wire"
+	"nightshift/jobs"
 )
 
 // maxConns bounds open connections, besides half of the files the process may open.
@@ -28,8 +36,8 @@ func newCapped(ln net.Listener) *capped {
 	return &capped{Listener: ln, limit: max(16, limit)}
 }
 
-const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n" +
-	"Content-Length: 0\r\n\r\n"
+// tooMany is what a connection past the bound is told.
+var tooMany = unreadable(503, "too many connections are open", "Retry-After: 1\r\n")
 
 // Accept gives the next connection that is within the bound.
 func (l *capped) Accept() (net.Conn, error) {
@@ -43,20 +51,80 @@ func (l *capped) Accept() (net.Conn, error) {
 		}
 		l.open.Add(-1)
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Millisecond)) // never wait for it
-		_, _ = conn.Write([]byte(refusal))
+		_, _ = conn.Write(tooMany)
 		_ = conn.Close()
 	}
 }
 
-// countedConn tells once that it has been closed.
+// countedConn tells once that it has been closed. What net/http answers by itself, to that which it
+// cannot read as a call, it makes a problem as every other error is.
 type countedConn struct {
 	net.Conn
-	once sync.Once
-	done func()
+	once   sync.Once
+	done   func()
+	called atomic.Bool // a call is under way: what is written is its answer
 }
 
+// Close closes the connection.
 func (c *countedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(c.done)
 	return err
+}
+
+// CloseWrite lets net/http end an answer before it closes: a reset could overtake it.
+func (c *countedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Write writes an answer.
+func (c *countedConn) Write(b []byte) (int, error) {
+	if !c.called.Load() {
+		if m := statusLine.FindSubmatch(b); m != nil {
+			status, _ := strconv.Atoi(string(m[1]))
+			_, err := c.Conn.Write(unreadable(status, string(m[2]), ""))
+			return len(b), err
+		}
+	}
+	return c.Conn.Write(b)
+}
+
+// statusLine is that of an answer of net/http's own: the status, and what it says of it.
+var statusLine = regexp.MustCompile(`^HTTP/1\.[01] ([45][0-9][0-9]) [^:\r]*(?:: ([^\r]*))?\r\n`)
+
+// unreadable is the whole answer to what no route has seen: a problem without a type of its own
+// (RFC 9457, 4.2.1). header holds whole lines.
+func unreadable(status int, detail, header string) []byte {
+	if detail == "" {
+		detail = "it cannot be read as an HTTP call"
+	}
+	title := http.StatusText(status)
+	body := append(jobs.AppendJSON(nil, &wire.Problem{
+		Type: problemBlank, Title: title, Status: status, Detail: detail,
+	}), '\n')
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"+
+		"Content-Length: %d\r\nConnection: close\r\n%s\r\n%s", status, title, len(body), header, body)
+}
+
+// connKey is the key of the connection in the context of its calls.
+type connKey struct{}
+
+func connContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// began notes that a call has come to a route; connState, that it is over.
+func began(r *http.Request) {
+	if conn, ok := r.Context().Value(connKey{}).(*countedConn); ok {
+		conn.called.Store(true)
+	}
+}
+
+func connState(conn net.Conn, state http.ConnState) {
+	if counted, ok := conn.(*countedConn); ok && state == http.StateIdle {
+		counted.called.Store(false)
+	}
 }

@@ -46,26 +46,11 @@ func postRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	wait, err := c.wait()
-	if err != nil {
-		return err
-	}
 	var req jobs.Request
-	if err := c.decodeOptional(&req); err != nil {
-		return err
-	}
-	if req.Job != "" && req.Job != name {
-		return fault("body.job", "the path names the job %s; leave this out", name)
-	}
-	if len(req.Payload) > jobs.MaxPayload {
-		return tooLarge([]jobs.Fault{payloadFault("body.payload", len(req.Payload))})
-	}
-	req.Job = name
-	keyAt, err := c.idempotencyKey(&req)
+	keyAt, err := c.readRequest(name, &req)
 	if err != nil {
 		return err
 	}
-	c.from(&req)
 	done, err := c.s.rt.Submit(c.ctx(), true, []jobs.Request{req})
 	if err != nil {
 		return singleError(err, keyAt)
@@ -75,7 +60,7 @@ func postRun(c *call) error {
 	if sub.Duplicate {
 		status = 200
 	}
-	if wait > 0 && sub.State != 0 {
+	if wait := c.wait(); wait > 0 && sub.State != 0 {
 		sub.Run = nil // it is told as it stands then
 		ended, err := c.awaitEnd(sub.ID, wait)
 		if err != nil {
@@ -88,23 +73,60 @@ func postRun(c *call) error {
 	return c.answerSubmitted(status, sub)
 }
 
-// idempotencyKey takes the key from the header or the field, and says which it was.
-func (c *call) idempotencyKey(req *jobs.Request) (location string, err error) {
-	lines := c.Request().Header.Values("Idempotency-Key")
-	if len(lines) == 0 {
-		return "body.idempotency_key", nil
+// readRequest reads the request of a run of the job. keyAt is where its key came from.
+func (c *call) readRequest(job string, req *jobs.Request) (keyAt string, err error) {
+	keyAt = "body.idempotency_key"
+	var faults []jobs.Fault
+	check := func() []jobs.Fault {
+		if req.Job != "" && req.Job != job {
+			faults = append(faults, jobs.Fault{
+				Location: "job", Message: "the path names the job " + job + ": leave this out",
+			})
+		}
+		if key := c.Request().Header.Get("Idempotency-Key"); key != "" {
+			if req.IdempotencyKey != "" && req.IdempotencyKey != key {
+				faults = append(faults, jobs.Fault{
+					Location: "idempotency_key", Message: "differs from the header Idempotency-Key",
+				})
+			}
+			req.IdempotencyKey, keyAt = key, "header.Idempotency-Key"
+		}
+		if size := len(req.Payload); size > jobs.MaxPayload {
+			faults = append(faults, payloadFault("payload", size))
+		}
+		req.Job = job
+		c.from(req)
+		return faults
 	}
-	if len(lines) > 1 || lines[0] == "" {
-		return "", fault("header.Idempotency-Key", "want one key that is not empty")
+	err = c.decodeOptional(req, check)
+	var p *problem
+	if !errors.As(err, &p) || p.kind != probInvalid {
+		return keyAt, err
 	}
-	if req.IdempotencyKey != "" && req.IdempotencyKey != lines[0] {
-		return "", fault("body.idempotency_key", "differs from the header Idempotency-Key")
+	// What the runtime would find is told with it.
+	more := singleError(c.s.rt.Refusal(c.ctx(), true, []jobs.Request{*req}), keyAt)
+	var found *problem
+	switch {
+	case more == nil:
+	case !errors.As(more, &found) || found.kind != probInvalid:
+		return keyAt, more
+	default:
+		p = invalid(jobs.Besides(p.faults, found.faults))
 	}
-	req.IdempotencyKey = lines[0]
-	return "header.Idempotency-Key", nil
+	if len(p.faults) == 1 && len(req.Payload) > jobs.MaxPayload {
+		return keyAt, tooLarge(p.faults)
+	}
+	return keyAt, p
 }
 
-// singleError maps what Submit says of one run. keyAt is where its key came from.
+func wrongKey(lines []string) string {
+	if len(lines) > 1 || lines[0] == "" {
+		return "want one key that is not empty"
+	}
+	return ""
+}
+
+// singleError maps what the runtime says of one request. keyAt is where its key came from.
 func singleError(err error, keyAt string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return noJob()
@@ -135,7 +157,7 @@ func (c *call) answerSubmitted(status int, sub runtime.Submitted) error {
 	}
 	if gone || !c.who.may(r) {
 		brief := briefOf(sub.Submitted)
-		if !gone {
+		if brief.State = nil; !gone {
 			brief.State = stateName(r.State)
 		}
 		return c.answer(status, &brief)
@@ -169,24 +191,19 @@ func stateName(s jobs.State) *string {
 
 // batch is the body of a batch.
 type batch struct {
-	Runs []jobs.Request `json:"runs" minItems:"1" maxItems:"10000"`
+	Runs []jobs.Request `json:"runs" max:"10000" minItems:"1" maxItems:"10000"`
 }
-
-const maxBatch = 10_000
 
 func postBatch(c *call) error {
 	var body batch
-	if err := c.decode(&body); err != nil {
-		return err
-	}
-	if len(body.Runs) == 0 || len(body.Runs) > maxBatch {
-		return fault("body.runs", "want 1 to %d runs, got %d", maxBatch, len(body.Runs))
-	}
-	if c.Request().Header.Get("Idempotency-Key") != "" {
-		return fault("header.Idempotency-Key", "a batch takes a key for each run: idempotency_key")
-	}
-	if err := c.checkBatch(body.Runs); err != nil {
-		return err
+	err := c.decode(&body, func() []jobs.Fault {
+		if len(body.Runs) == 0 {
+			return []jobs.Fault{{Location: "runs", Message: "want 1 to 10000 runs, got none"}}
+		}
+		return c.checkBatch(body.Runs)
+	})
+	if err != nil {
+		return c.refuseBatch(err, body.Runs)
 	}
 	done, err := c.s.rt.Submit(c.ctx(), false, body.Runs)
 	if err != nil {
@@ -199,31 +216,59 @@ func postBatch(c *call) error {
 	return c.answer(202, &wire.Briefs{Items: items})
 }
 
+func noKeyOfAll([]string) string { return "a batch takes a key for each run: idempotency_key" }
+
 // checkBatch fills in the requests and refuses what the token does not reach.
-func (c *call) checkBatch(reqs []jobs.Request) error {
-	var large, faults []jobs.Fault
+func (c *call) checkBatch(reqs []jobs.Request) (faults []jobs.Fault) {
 	for i := range reqs {
 		req := &reqs[i]
 		c.from(req)
-		if len(req.Payload) > jobs.MaxPayload {
-			large = append(large, payloadFault(fmt.Sprintf("body.runs[%d].payload", i), len(req.Payload)))
+		if size := len(req.Payload); size > jobs.MaxPayload {
+			faults = append(faults, payloadFault(fmt.Sprintf("runs[%d].payload", i), size))
 		}
 		switch {
 		case req.Job == "":
 			faults = append(faults, jobs.Fault{
-				Location: fmt.Sprintf("body.runs[%d].job", i), Message: "is missing: want the name of a job",
+				Location: fmt.Sprintf("runs[%d].job", i), Message: "is missing: want the name of a job",
 			})
 		case !c.who.reaches(req.Job):
-			faults = append(faults, unknownJob(i))
+			f := unknownJob(i)
+			f.Location = strings.TrimPrefix(f.Location, "body.")
+			faults, req.Job = append(faults, f), "" // its keys are not looked at
 		}
 	}
-	if faults != nil {
-		return invalid(append(faults, large...))
+	return faults
+}
+
+// refuseBatch tells what the runtime would find with what is wrong already. Where payloads are too
+// large and nothing else is wrong, it is 413.
+func (c *call) refuseBatch(err error, reqs []jobs.Request) error {
+	var p *problem
+	if !errors.As(err, &p) || p.kind != probInvalid {
+		return err
 	}
-	if large != nil {
-		return tooLarge(large)
+	more := c.s.rt.Refusal(c.ctx(), false, reqs)
+	if more == nil {
+		if onlyPayloads(p.faults, reqs) {
+			return tooLarge(p.faults)
+		}
+		return p
 	}
-	return nil
+	var found *problem
+	if !errors.As(batchError(more), &found) || found.faults == nil {
+		return more
+	}
+	return invalid(jobs.Besides(p.faults, found.faults))
+}
+
+func onlyPayloads(faults []jobs.Fault, reqs []jobs.Request) bool {
+	large := 0
+	for i := range reqs {
+		if len(reqs[i].Payload) > jobs.MaxPayload {
+			large++
+		}
+	}
+	return large == len(faults)
 }
 
 func unknownJob(index int) jobs.Fault {

@@ -1,9 +1,12 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -90,6 +93,53 @@ func TestPayloadAndResultAreKeptByteForByte(t *testing.T) {
 	}
 }
 
+func TestPayloadArrivesByteForByteHoweverItCame(t *testing.T) {
+	ts := newTestServer(t)
+	payload := `[ 9007199254740993 , 1.10,{"b":-0,"a":1e400, "ü" : "\u00fc\/"} ]`
+	bodies := make(chan string, 1)
+	ts.hook("hook", func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+	}, `"payload":`+payload)
+	out := filepath.Join(t.TempDir(), "out")
+	source, _ := json.Marshal(`cat > ` + out + `; cat "$NIGHTSHIFT_PAYLOAD" >> ` + out)
+	ts.call("PUT", "/v1/jobs/script", `{"payload":`+payload+`,"script":{"source":`+string(source)+`}}`).want(201)
+	check := func(how, id, job string) {
+		t.Helper()
+		got := ts.until(id, "succeeded")
+		if !strings.Contains(string(got.body), `"payload":`+payload+`,`) {
+			t.Errorf("%s: %s", how, got.body)
+		}
+		want, arrived := payload+payload, ""
+		if job == "hook" {
+			want, arrived = payload, <-bodies
+		} else {
+			text, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arrived = string(text)
+		}
+		if arrived != want {
+			t.Errorf("%s: %s got %s", how, job, arrived)
+		}
+	}
+	for _, job := range []string{"hook", "script"} {
+		if got := ts.call("GET", "/v1/jobs/"+job, ""); !strings.Contains(string(got.body), `"payload":`+payload+`,`) {
+			t.Errorf("the document: %s", got.body)
+		}
+		id := ts.enqueue(job, `{"payload": `+payload+` }`)
+		check("its own", id, job)
+		check("the job's", ts.enqueue(job, ""), job)
+		again := ts.call("POST", "/v1/runs/"+id+"/requeue", "").want(202)
+		check("requeued", again.field("id"), job)
+		given := ts.call("POST", "/v1/runs/"+id+"/requeue", `{"payload":`+payload+`}`).want(202)
+		check("requeued with it", given.field("id"), job)
+		batch := ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"`+job+`","payload":`+payload+`}]}`).want(202)
+		check("of a batch", batch.field("items.0.id"), job)
+	}
+}
+
 func TestWaitAnswersWhenTheRunHasEnded(t *testing.T) {
 	ts := newTestServer(t)
 	handle, open := gate(t)
@@ -162,6 +212,71 @@ func TestOneKeyIsOneRun(t *testing.T) {
 	if gone.field("id") != ids[0] || gone.field("duplicate") != "true" || gone.field("state") != "" {
 		t.Errorf("after the run was deleted: %s", gone.body)
 	}
+	waited := ts.call("POST", "/v1/jobs/a/runs?wait=30s", `{"payload":{"x":1,"y":2}}`, "Idempotency-Key", "same").want(200)
+	if string(waited.body) != string(gone.body) {
+		t.Errorf("with ?wait=: %s", waited.body)
+	}
+	// And its job, whose name it belongs to; that of another job is another key.
+	ts.call("DELETE", "/v1/jobs/a", "").want(200)
+	ts.call("POST", "/v1/jobs/a/runs", `{"payload":{"x":1,"y":2}}`, "Idempotency-Key", "same").problem(probNotFound)
+	ts.hook("a", ok(`1`))
+	gone = ts.call("POST", "/v1/jobs/a/runs", `{"payload":{"x":1,"y":2}}`, "Idempotency-Key", "same").want(200)
+	if gone.field("id") != ids[0] {
+		t.Errorf("after the job was made again: %s", gone.body)
+	}
+	ts.call("POST", "/v1/jobs/a/runs", `{"payload":1}`, "Idempotency-Key", "same").problem(probKey)
+	ts.hook("b", ok(`1`))
+	ts.call("POST", "/v1/jobs/b/runs", `{"payload":1}`, "Idempotency-Key", "same").want(202)
+}
+
+func TestWaitForARunThatIsDeletedMeanwhileEnds(t *testing.T) {
+	ts := newTestServer(t)
+	ts.hook("a", ok(`1`))
+	id := ts.enqueue("a", `{"delay":"1h","idempotency_key":"k"}`)
+	waits := make(chan *answer)
+	go func() { waits <- ts.call("POST", "/v1/jobs/a/runs?wait=60s", `{"idempotency_key":"k"}`) }()
+	go func() { waits <- ts.call("GET", "/v1/runs/"+id+"?wait=60s", "") }()
+	ts.call("POST", "/v1/runs/"+id+"/cancel", "").want(200)
+	ts.call("DELETE", "/v1/runs/"+id, "").want(204)
+	for range 2 {
+		a := <-waits
+		switch a.status { // by when it asked and when it looked
+		case 200:
+			if state := a.field("state"); state != "cancelled" && state != "" {
+				t.Errorf("%s", a.body)
+			}
+		case 404:
+			a.problem(probNotFound)
+		default:
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+}
+
+// A key answers whatever became of its run.
+func TestKeyOfAnEndedRunGivesThatRun(t *testing.T) {
+	ts := newTestServer(t)
+	ts.hook("good", ok(`1`))
+	ts.hook("bad", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) })
+	for job, want := range map[string]string{"good": "succeeded", "bad": "failed", "gone": "cancelled"} {
+		body := ""
+		if job == "gone" {
+			job, body = "good", `{"delay":"1h","idempotency_key":"gone"}`
+		} else {
+			body = `{"idempotency_key":"k"}`
+		}
+		id := ts.enqueue(job, body)
+		if want == "cancelled" {
+			ts.call("POST", "/v1/runs/"+id+"/cancel", "").want(200)
+		}
+		ts.until(id, want)
+		for _, query := range []string{"", "?wait=1s"} {
+			again := ts.call("POST", "/v1/jobs/"+job+"/runs"+query, body).want(200)
+			if again.field("id") != id || again.field("state") != want || again.field("duplicate") != "true" {
+				t.Errorf("%s: %s", want, again.body)
+			}
+		}
+	}
 }
 
 func TestBatchIsInOrderAndAllOrNothing(t *testing.T) {
@@ -180,15 +295,20 @@ func TestBatchIsInOrderAndAllOrNothing(t *testing.T) {
 		}
 	}
 	before := count(ts)
-	bad := ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a"},{"job":"absent"},{"job":"a","priority":999},{"payload":1}]}`).problem(probInvalid)
-	if !strings.Contains(bad, "body.runs[3].job: ") {
-		t.Errorf("faults: %s", bad)
-	}
-	bad = ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a"},{"job":"absent"},{"job":"a","priority":999}]}`).problem(probInvalid)
-	for _, want := range []string{"body.runs[1].job: ", "body.runs[2].priority: "} {
-		if !strings.Contains(bad, want) {
-			t.Errorf("%s is not in %s", want, bad)
+	bad := ts.call("POST", "/v1/runs/batch?x=1", `{"runs":[{"job":"a","colour":1},{"job":"absent"},`+
+		`{"job":"a","priority":999},{"payload":1},{"job":"a","idempotency_key":"k","payload":9},`+
+		`{"job":"a","payload":"`+strings.Repeat("x", 256<<10)+`"}]}`, "Idempotency-Key", "k").problem(probInvalid)
+	for _, want := range []string{
+		"query.x: ", "header.Idempotency-Key: ", "body.runs[0].colour: ", "body.runs[1].job: ",
+		"body.runs[2].priority: ", "body.runs[3].job: ", "body.runs[4].idempotency_key: ",
+		"body.runs[5].payload: ",
+	} {
+		if strings.Count(bad, "\n"+want) != 1 {
+			t.Errorf("%s is not once in %s", want, bad)
 		}
+	}
+	if n := strings.Count(bad, "\n"); n != 8 {
+		t.Errorf("%d faults in %s", n, bad)
 	}
 	bad = ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a"},{"job":"a","idempotency_key":"k","payload":9},{"job":"a","idempotency_key":"n","payload":9}]}`).problem(probKey)
 	for _, want := range []string{"body.runs[1].idempotency_key: ", "body.runs[2].idempotency_key: "} {
@@ -199,7 +319,7 @@ func TestBatchIsInOrderAndAllOrNothing(t *testing.T) {
 	ts.call("POST", "/v1/runs/batch", `{"runs":[]}`).problem(probInvalid)
 	ts.call("POST", "/v1/runs/batch", `{}`).problem(probInvalid)
 	ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a","payload":"`+strings.Repeat("x", 256<<10)+`"}]}`).problem(probTooLarge)
-	many := `{"runs":[` + strings.Repeat(`{"job":"a"},`, maxBatch) + `{"job":"a"}]}`
+	many := `{"runs":[` + strings.Repeat(`{"job":"a"},`, 10_000) + `{"job":"a"}]}`
 	ts.call("POST", "/v1/runs/batch", many).problem(probInvalid)
 	if after := count(ts); after != before {
 		t.Errorf("%d runs before the refused batches, %d after", before, after)

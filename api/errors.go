@@ -28,6 +28,9 @@ type problemKind struct {
 // Kinds of problems. Their type is problemPrefix and the name.
 const problemPrefix = "urn:nightshift:problem:"
 
+// problemBlank is the type of what is no call at all, and of connections past the bound.
+const problemBlank = "about:blank"
+
 var (
 	probSyntax       = problemKind{"not-json", 400, "The body is not JSON"}
 	probRequest      = problemKind{"bad-request", 400, "The request is malformed"}

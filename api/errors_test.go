@@ -1,12 +1,15 @@
 package api
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -92,7 +95,8 @@ func TestConnectionsPastTheBoundAreTold(t *testing.T) {
 	first := <-accepted
 	<-accepted
 	text, err := io.ReadAll(dial())
-	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 503 ") {
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 503 ") ||
+		!strings.Contains(string(text), "\r\n\r\n{\"type\":\"about:blank\"") {
 		t.Errorf("the third got %q, %v", text, err)
 	}
 	// One that is closed, twice even, makes room for one.
@@ -104,4 +108,101 @@ func TestConnectionsPastTheBoundAreTold(t *testing.T) {
 	if !strings.HasPrefix(string(text), "HTTP/1.1 503 ") {
 		t.Errorf("one more got %q", text)
 	}
+}
+
+func TestWhatIsNoCallGetsAProblemToo(t *testing.T) {
+	ts := newTestServer(t)
+	cases := []struct {
+		name, sent string
+		status     int
+		detail     string
+	}{
+		{"bad escape in the path", "GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "cannot be read"},
+		{"no request line", "nonsense\r\n\r\n", 400, "cannot be read"},
+		{"NUL in the path", "GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, "cannot be read"},
+		{"no host", "GET /healthz HTTP/1.1\r\n\r\n", 400, "missing required Host header"},
+		{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "cannot be read"},
+		{"negative length", "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400, ""},
+		{"header without a colon", "GET / HTTP/1.1\r\nHost: localhost\r\nx\r\n\r\n", 400, ""},
+		{"unknown version", "GET / HTTP/9.1\r\nHost: localhost\r\n\r\n", 505, "version"},
+		{"unknown coding", "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", 501, ""},
+		{"unknown expectation", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nExpect: x\r\n\r\n", 417, ""},
+		{"headers too large", "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("a", 64<<10) + "\r\n\r\n", 431, ""},
+		// Behind a good call on the same connection.
+		{
+			"after a call", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+			400, "cannot be read",
+		},
+		{"about the server", "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 401, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(ts.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, c.sent); err != nil {
+				t.Fatal(err)
+			}
+			in := bufio.NewReader(conn)
+			if strings.Contains(c.sent, "/healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET") {
+				first, err := http.ReadResponse(in, nil)
+				if err != nil || first.StatusCode != 200 {
+					t.Fatal(first, err)
+				}
+				_, _ = io.Copy(io.Discard, first.Body)
+			}
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p struct {
+				Type, Title, Detail string
+				Status              int
+			}
+			if err := json.NewDecoder(res.Body).Decode(&p); err != nil {
+				t.Fatal(err)
+			}
+			if res.StatusCode != c.status || p.Status != c.status || p.Type == "" || p.Title == "" ||
+				res.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(p.Detail, c.detail) {
+				t.Errorf("%s %v %+v", res.Status, res.Header, p)
+			}
+		})
+	}
+}
+
+func TestAnswersThatLookLikeRefusalsAreLeftAlone(t *testing.T) {
+	ts := newTestServer(t)
+	line := "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n400 Bad Request\n"
+	text := strings.Repeat(line, 2000)
+	script, err := json.Marshal(map[string]any{"script": map[string]any{
+		"interpreter": []string{"cat"}, "source": text,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts.call("PUT", "/v1/jobs/a", string(script)).want(201)
+	id := ts.enqueue("a", "")
+	ts.until(id, "succeeded")
+	if got := ts.call("GET", "/v1/runs/"+id+"/log", "").want(200); string(got.body) != text {
+		t.Errorf("the log has %d bytes, want %d", len(got.body), len(text))
+	}
+}
+
+func TestHeadAnswersAsGetDoesWithoutTheBody(t *testing.T) {
+	ts := newTestServer(t)
+	ts.hook("a", ok(`1`))
+	id := ts.enqueue("a", "")
+	ts.until(id, "succeeded")
+	for _, path := range []string{
+		"/v1/jobs", "/v1/jobs/a", "/v1/jobs/a/versions/1", "/v1/runs", "/v1/runs/" + id,
+		"/v1/runs/" + id + "/log", "/v1/jobs/absent", "/nothing", "/openapi.json", "/docs", "/healthz",
+	} {
+		get, head := ts.call("GET", path, ""), ts.call("HEAD", path, "", "Accept", "text/event-stream")
+		if get.status != head.status || get.header.Get("ETag") != head.header.Get("ETag") || len(head.body) != 0 {
+			t.Errorf("%s: GET %d %v, HEAD %d %v %q", path, get.status, get.header, head.status, head.header, head.body)
+		}
+	}
+	ts.call("HEAD", "/v1/jobs", "", "Authorization", "").want(401)
 }

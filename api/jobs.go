@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -20,10 +22,7 @@ func orNull(s string) *string {
 }
 
 func listJobs(c *call) error {
-	page, err := c.page()
-	if err != nil {
-		return err
-	}
+	page := c.page()
 	items, next, err := c.s.rt.Store().Jobs(c.ctx(), page)
 	if err != nil {
 		return within("query", err)
@@ -40,8 +39,17 @@ func listJobs(c *call) error {
 	return c.answer(200, &wire.Jobs{Items: items, Next: orNull(next), Limit: page.Limit})
 }
 
+// jobTag is the tag of a job as it is shown: its revision, and its pause, which is no part of it.
+func jobTag(j *jobs.Job) string {
+	if !j.Paused {
+		return etag(j.Revision)
+	}
+	sum := sha256.Sum256([]byte(j.PauseNote))
+	return fmt.Sprintf(`"%d.paused-%x"`, j.Revision, sum[:4])
+}
+
 func (c *call) answerJob(status int, j *jobs.Job) error {
-	c.Response().Header().Set("ETag", etag(j.Revision))
+	c.Response().Header().Set("ETag", jobTag(j))
 	return c.answer(status, j)
 }
 
@@ -50,16 +58,13 @@ func getJob(c *call) error {
 	if err != nil {
 		return err
 	}
-	none, err := c.condition("If-None-Match")
-	if err != nil {
-		return err
-	}
+	none := c.condition("If-None-Match")
 	j, err := c.s.rt.Store().Job(c.ctx(), name)
 	if err != nil {
 		return jobError(err)
 	}
-	if none.given && none.weakly(j.Revision) {
-		c.Response().Header().Set("ETag", etag(j.Revision))
+	if none.given && none.weakly(jobTag(j)) {
+		c.Response().Header().Set("ETag", jobTag(j))
 		return c.NoContent(304)
 	}
 	return c.answerJob(200, j)
@@ -74,44 +79,64 @@ func jobError(err error) error {
 }
 
 func postJob(c *call) error {
-	data, err := c.body(c.route.body)
+	j, err := c.readJob(func(name string) []jobs.Fault {
+		switch {
+		case name == "":
+			return []jobs.Fault{{Location: "name", Message: "is missing: want the job's name"}}
+		case !c.who.reaches(name):
+			return []jobs.Fault{{
+				Location: "name", Message: "the token does not reach a job of this name",
+			}}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	j, err := jobs.ParseJob(data)
-	if err != nil {
-		return within("body", err)
-	}
-	if j.Name == "" {
-		return fault("body.name", "is missing: want the job's name")
-	}
-	if !c.who.reaches(j.Name) {
-		return fault("body.name", "the token does not reach a job of this name")
 	}
 	return c.saveJob(store.PutJob{Job: j, Create: true})
 }
 
+// readJob reads the document of a job. check says what is wrong with its name, "" where it has
+// none.
+func (c *call) readJob(check func(name string) []jobs.Fault) (j *jobs.Job, err error) {
+	err = c.read(func(data []byte) (err error) {
+		j, err = jobs.ParseJob(data)
+		unread, err := unreadOf(err)
+		if err != nil {
+			return err
+		}
+		var named struct {
+			Name string `json:"name"`
+		}
+		_ = jobs.DecodeLenient(data, &named) // what is wrong has been found
+		return jobs.Invalid(jobs.Besides(unread, check(named.Name)))
+	})
+	return j, err
+}
+
 func putJob(c *call) error {
-	name, err := c.pathJob()
+	name := c.Param("name")
+	if err := jobs.CheckName(name); err != nil {
+		c.addBad("path.name", err.Error())
+	} else if !c.who.reaches(name) {
+		return noJob()
+	}
+	j, err := c.readJob(func(written string) []jobs.Fault {
+		if written == "" || written == name {
+			return nil
+		}
+		return []jobs.Fault{{
+			Location: "name",
+			Message:  "the path names another job: leave the name out or write the same",
+		}}
+	})
 	if err != nil {
 		return err
 	}
-	put, err := c.jobCondition(name)
+	j.Name = name
+	put, err := c.jobCondition(j)
 	if err != nil {
 		return err
-	}
-	data, err := c.body(c.route.body)
-	if err != nil {
-		return err
-	}
-	if put.Job, err = jobs.ParseJob(data); err != nil {
-		return within("body", err)
-	}
-	if put.Job.Name == "" {
-		put.Job.Name = name
-	}
-	if put.Job.Name != name {
-		return fault("body.name", "the path names the job %s; leave the name out or write the same", name)
 	}
 	err = c.saveJob(put)
 	if errors.Is(err, store.ErrExists) {
@@ -120,24 +145,14 @@ func putJob(c *call) error {
 	return err
 }
 
-// jobCondition reads If-Match and If-None-Match of a change of a job.
-func (c *call) jobCondition(name string) (put store.PutJob, err error) {
-	match, err := c.condition("If-Match")
-	if err != nil {
-		return put, err
-	}
-	none, err := c.condition("If-None-Match")
-	if err != nil {
-		return put, err
-	}
-	if none.given && !none.any {
-		return put, fault("header.If-None-Match", "only * is known here")
-	}
-	put.Create = none.any
+// jobCondition is the change of a job under the call's If-Match and If-None-Match.
+func (c *call) jobCondition(job *jobs.Job) (put store.PutJob, err error) {
+	put = store.PutJob{Job: job, Create: c.condition("If-None-Match").any}
+	match := c.condition("If-Match")
 	if !match.given {
 		return put, nil
 	}
-	j, err := c.s.rt.Store().Job(c.ctx(), name)
+	j, err := c.s.rt.Store().Job(c.ctx(), job.Name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return put, err
 	}
@@ -166,10 +181,7 @@ func deleteJob(c *call) error {
 	if err != nil {
 		return err
 	}
-	match, err := c.condition("If-Match")
-	if err != nil {
-		return err
-	}
+	match := c.condition("If-Match")
 	var revision *int64
 	if match.given {
 		j, err := c.s.rt.Store().Job(c.ctx(), name)
@@ -191,11 +203,11 @@ func deleteJob(c *call) error {
 // maxNote bounds what somebody writes about a change.
 const maxNote = 1024
 
-func checkNote(note string) error {
-	if len(note) > maxNote {
-		return fault("body.note", "at most %d bytes", maxNote)
+func checkNote(note string) []jobs.Fault {
+	if len(note) <= maxNote {
+		return nil
 	}
-	return nil
+	return []jobs.Fault{{Location: "note", Message: fmt.Sprintf("at most %d bytes", maxNote)}}
 }
 
 func pauseJob(c *call, paused bool) error {
@@ -204,10 +216,8 @@ func pauseJob(c *call, paused bool) error {
 		return err
 	}
 	var body wire.Note
-	if err := c.decodeOptional(&body); err != nil {
-		return err
-	}
-	if err := checkNote(body.Note); err != nil {
+	err = c.decodeOptional(&body, func() []jobs.Fault { return checkNote(body.Note) })
+	if err != nil {
 		return err
 	}
 	j, err := c.s.rt.PauseJob(c.ctx(), name, paused, body.Note, c.by(body.Note))
@@ -222,10 +232,7 @@ func listVersions(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := c.page()
-	if err != nil {
-		return err
-	}
+	page := c.page()
 	items, next, err := c.s.rt.Store().Versions(c.ctx(), name, page)
 	if err != nil {
 		return within("query", jobError(err))
@@ -271,24 +278,13 @@ func upgradeRuns(c *call) error {
 }
 
 func apply(c *call) error {
-	data, err := c.body(c.route.body)
+	var puts []store.PutJob
+	err := c.read(func(data []byte) (err error) {
+		puts, err = c.parseApply(data)
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
-		return within("body", jobs.DecodeJSON(data, &wire.Empty{})) // files may be YAML, bodies are JSON
-	}
-	file, err := jobs.ParseFile("body", data)
-	if err != nil {
-		return within("body", err)
-	}
-	puts := make([]store.PutJob, len(file.Jobs))
-	for i, j := range file.Jobs {
-		if !c.who.reaches(j.Name) {
-			place := "body.jobs[" + strconv.Itoa(i) + "].name"
-			return fault(place, "the token does not reach a job of this name")
-		}
-		puts[i].Job = j
 	}
 	saved, err := c.s.rt.PutJobs(c.ctx(), puts, c.by(""))
 	if err != nil {
@@ -303,6 +299,27 @@ func apply(c *call) error {
 		done.Items[i] = wire.AppliedJob{Name: s.Job.Name, Version: s.Job.Version, Action: actionOf(s)}
 	}
 	return c.answer(200, &done)
+}
+
+func (c *call) parseApply(data []byte) ([]store.PutJob, error) {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return nil, jobs.DecodeJSON(data, &wire.Empty{}) // files may be YAML, bodies are JSON
+	}
+	file, err := jobs.ParseFile("body", data)
+	if err != nil {
+		return nil, err
+	}
+	var faults []jobs.Fault
+	puts := make([]store.PutJob, len(file.Jobs))
+	for i, j := range file.Jobs {
+		if puts[i].Job = j; !c.who.reaches(j.Name) {
+			faults = append(faults, jobs.Fault{
+				Location: "jobs[" + strconv.Itoa(i) + "].name",
+				Message:  "the token does not reach a job of this name",
+			})
+		}
+	}
+	return puts, jobs.Invalid(faults)
 }
 
 func actionOf(s store.Saved) string {

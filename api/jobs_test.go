@@ -44,6 +44,28 @@ func TestPostRefusesWhatStands(t *testing.T) {
 	ts.call("POST", "/v1/jobs", `{"name":"a","webhook":{"url":"http://h/"}}`).problem(probExists)
 }
 
+// A pause is no change of the document, but a reader must see it.
+func TestPauseChangesTheTagOfReadersAlone(t *testing.T) {
+	ts := newTestServer(t)
+	free := ts.call("PUT", "/v1/jobs/a", hookDoc).want(201).header.Get("ETag")
+	seen := map[string]bool{free: true}
+	for _, note := range []string{"one", "two"} {
+		paused := ts.call("POST", "/v1/jobs/a/pause", `{"note":"`+note+`"}`).want(200).header.Get("ETag")
+		if seen[paused] {
+			t.Errorf("the tag %s stands for two answers", paused)
+		}
+		seen[paused] = true
+		ts.call("GET", "/v1/jobs/a", "", "If-None-Match", free).want(200)
+		ts.call("GET", "/v1/jobs/a", "", "If-None-Match", paused).want(304)
+		for _, tag := range []string{free, paused} {
+			ts.call("PUT", "/v1/jobs/a", hookDoc, "If-Match", tag).want(200)
+		}
+	}
+	if again := ts.call("POST", "/v1/jobs/a/resume", "").want(200).header.Get("ETag"); again != free {
+		t.Errorf("resumed: %s, was %s", again, free)
+	}
+}
+
 func TestIfMatchGuardsChanges(t *testing.T) {
 	ts := newTestServer(t)
 	ts.call("PUT", "/v1/jobs/a", hookDoc, "If-Match", "*").problem(probStale)
@@ -79,10 +101,15 @@ func TestPausedJobKeepsQueueing(t *testing.T) {
 	if paused.field("paused") != "true" || paused.field("pause_note") != "maintenance" {
 		t.Errorf("paused: %s", paused.body)
 	}
-	id := ts.enqueue("a", "")
-	held := ts.until(id, "queued")
-	if held.field("held_by.kind") != "paused" {
-		t.Errorf("held by %s", held.body)
+	made := ts.call("POST", "/v1/jobs/a/runs", "").want(202)
+	id := made.field("id")
+	for _, held := range []*answer{made, ts.until(id, "queued")} {
+		if got := held.field("held_by.kind") + ": " + held.field("held_by.reason"); got != "paused: maintenance" {
+			t.Errorf("held by %s", held.body)
+		}
+	}
+	if list := ts.call("GET", "/v1/runs", ""); list.field("items.0.held_by.reason") != "maintenance" {
+		t.Errorf("held by %s", list.body)
 	}
 	// A PUT leaves the pause alone.
 	if got := ts.call("PUT", "/v1/jobs/a", hookDoc).want(200); got.field("paused") != "true" {
@@ -146,6 +173,12 @@ func TestDeletingAJobCancelsWhatDoesNotRun(t *testing.T) {
 	if got := ts.call("POST", "/v1/runs/"+id+"/requeue", "").problem(probState); !strings.Contains(got, "deleted") {
 		t.Errorf("requeue: %s", got)
 	}
+	// What happened can still be read.
+	if got := ts.call("GET", "/v1/runs?job=a", "").want(200); got.field("items.0.id") != id {
+		t.Errorf("history: %s", got.body)
+	}
+	ts.call("GET", "/v1/runs/"+id, "").want(200)
+	ts.call("GET", "/v1/runs/"+id+"/log", "").want(200)
 	// Made again, it goes on with its versions.
 	if got := ts.call("PUT", "/v1/jobs/a", hookDoc).want(201); got.field("version") != "2" {
 		t.Errorf("made again: %s", got.body)
@@ -212,10 +245,11 @@ func TestNamesAreNoPaths(t *testing.T) {
 	for _, name := range []string{
 		"..", "%2e%2e", "..%5c", "%00", "a%0ab", ".", "A", strings.Repeat("a", 101), "%e2%80%aea", "a%2fb", "-a", "a%20b",
 	} {
-		a := ts.call("PUT", "/v1/jobs/"+name, hookDoc)
-		if a.status != 404 {
-			t.Errorf("PUT of %s: %d %s", name, a.status, a.body)
+		put := ts.call("PUT", "/v1/jobs/"+name, hookDoc).problem(probInvalid)
+		if !strings.Contains(put, "path.name: want 1 to 100 of a-z") {
+			t.Errorf("PUT of %s: %s", name, put)
 		}
+		ts.call("GET", "/v1/jobs/"+name, "").problem(probNotFound)
 	}
 	ts.call("PUT", "/v1/jobs/"+strings.Repeat("a", 100), hookDoc).want(201)
 }

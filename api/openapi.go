@@ -175,10 +175,13 @@ func intro() string {
 		"A body is read as JSON whatever its Content-Type, strictly: unknown fields, duplicate keys " +
 		"and wrong types are refused with every fault found and where. Times are RFC 3339 in UTC with " +
 		"milliseconds, durations texts such as 90s, 1h30m or 7d. A field that is null counts as left " +
-		"out. Payloads and results are kept and answered byte for byte. Bodies up to 1 MiB (batch and " +
+		"out. Payloads and results are kept and answered byte for byte. HEAD answers as GET does, without " +
+		"the body. Bodies up to 1 MiB (batch and " +
 		"apply 16 MiB), payloads up to 256 KiB. 2xx means on disk.\n\n" +
 		"Lists are newest first. Following next shows each row once while rows come and go.\n\n" +
 		"Errors are application/problem+json (RFC 9457); their type is one of:\n\n")
+	b.WriteString("- `" + problemBlank + "`: what is no HTTP call (400, 417, 431, 501, 505), and " +
+		"connections past the bound (503)\n")
 	for _, kind := range problemKinds {
 		fmt.Fprintf(&b, "- %d `%s%s`: %s\n", kind.status, problemPrefix, kind.name, kind.title)
 	}
@@ -288,7 +291,7 @@ func (p param) describe(in string) *huma.Param {
 	for _, v := range p.enum {
 		schema.Enum = append(schema.Enum, v)
 	}
-	if p.many {
+	if p.many && in == "query" { // a header is one text, its lines joined
 		schema = &huma.Schema{Type: "array", Items: schema}
 	}
 	return &huma.Param{Name: p.name, In: in, Description: p.doc, Schema: schema}
@@ -301,7 +304,7 @@ func problemsOf(r *route) map[int][]problemKind {
 		kinds = append(kinds, probOrigin)
 	}
 	if r.opens != 0 {
-		kinds = append(kinds, probUnauthorized, probForbidden, probBusy)
+		kinds = append(kinds, probUnauthorized, probForbidden, probBusy, probOverload)
 	}
 	if r.in != nil {
 		kinds = append(kinds, probSyntax, probSlow, probTooLarge)
@@ -341,7 +344,7 @@ func (d *description) refine() {
 	for i, k := range problemKinds {
 		kinds[i] = problemPrefix + k.name
 	}
-	all["Problem"].Properties["type"].Enum = kinds
+	all["Problem"].Properties["type"].Enum = append(kinds, problemBlank)
 }
 
 // documented adds a text to a schema; beside a reference it stands as it is (OpenAPI 3.1).

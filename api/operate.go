@@ -33,10 +33,7 @@ func drain(c *call, on bool) error {
 }
 
 func getAudit(c *call) error {
-	page, err := c.page()
-	if err != nil {
-		return err
-	}
+	page := c.page()
 	items, next, err := c.s.rt.Store().Audit(c.ctx(), page)
 	if err != nil {
 		return within("query", err)

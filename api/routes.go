@@ -1,11 +1,6 @@
 package api
 
 import (
-	"net/http"
-	"strings"
-
-	"github.com/labstack/echo/v4"
-
 	"nightshift/api/wire"
 	"nightshift/jobs"
 )
@@ -35,6 +30,18 @@ type param struct {
 	many      bool
 	enum      []string
 	integer   bool
+	wrong     func(values []string) string // what is wrong with them; nil: nothing can be
+}
+
+// fault is what is wrong with the values of a parameter; "": nothing.
+func (p *param) fault(values []string) string {
+	if len(values) > 1 && !p.many {
+		return "is given more than once"
+	}
+	if p.wrong == nil {
+		return ""
+	}
+	return p.wrong(values)
 }
 
 // outcome is an answer that is no error.
@@ -52,14 +59,22 @@ func (r *route) anyOrigin() bool { return r != nil && r.origin }
 var (
 	paramLimit = param{
 		name: "limit", integer: true, doc: "1 to 1000, 50 where left out; more counts as 1000",
+		wrong: wrongLimit,
 	}
 	paramCursor = param{name: "cursor", doc: "next of the page before"}
-	paramWait   = param{name: "wait", doc: "how long to wait for the end of the run, 60s at most"}
-	paging      = []param{paramLimit, paramCursor}
+	paramWait   = param{
+		name: "wait", doc: "how long to wait for the end of the run, 60s at most", wrong: wrongWait,
+	}
+	paging = []param{paramLimit, paramCursor}
 
-	headerMatch = param{name: "If-Match", doc: `the ETag that must stand, a list of them, or *`}
-	headerNone  = param{name: "If-None-Match", doc: `* to make, never to replace`}
-	headerKey   = param{name: "Idempotency-Key", doc: "as the field idempotency_key"}
+	headerMatch = param{
+		name: "If-Match", many: true, wrong: wrongTags,
+		doc: `the ETag that must stand, a list of them, or *`,
+	}
+	headerNone = param{
+		name: "If-None-Match", many: true, wrong: wrongNone, doc: `* to make, never to replace`,
+	}
+	headerKey = param{name: "Idempotency-Key", doc: "as the field idempotency_key", wrong: wrongKey}
 )
 
 // allRoutes is the table of everything that is served.
@@ -90,7 +105,9 @@ func jobRoutes() []*route {
 		{
 			method: "GET", path: "/v1/jobs/:name", opens: scopeRead, handle: getJob,
 			tag: "jobs", id: "get-job", summary: "Show a job",
-			headers: []param{{name: "If-None-Match", doc: "an ETag: 304 while it stands"}},
+			headers: []param{{
+				name: "If-None-Match", many: true, wrong: wrongTags, doc: "an ETag: 304 while it stands",
+			}},
 			out: []outcome{
 				{status: 200, body: jobs.Job{}, etag: true},
 				{status: 304, doc: "It is as the If-None-Match says"},
@@ -184,6 +201,9 @@ func runRoutes() []*route {
 			handle: postBatch, tag: "runs", id: "enqueue-batch", summary: "Run up to 10,000, all or none",
 			more: "One transaction. Entries act in order as if sent alone. Any fault or conflict refuses " +
 				"all, and every one is listed.",
+			headers: []param{{
+				name: "Idempotency-Key", wrong: noKeyOfAll, doc: "refused: each run of a batch has its own",
+			}},
 			in: batch{}, out: []outcome{{status: 202, body: wire.Briefs{}, doc: "In the order of the call"}},
 			problems: []problemKind{probKey},
 		},
@@ -206,7 +226,9 @@ func runRoutes() []*route {
 			more: "Any bytes, as they came. With Accept: text/event-stream it follows until the run has " +
 				"ended: events log with data {text} and the offset behind it as id, then one event end " +
 				"with data {state}. Last-Event-ID goes on from there.",
-			headers: []param{{name: "Last-Event-ID", doc: "go on behind this event"}},
+			headers: []param{{
+				name: "Last-Event-ID", doc: "go on behind this event", wrong: wrongEventID,
+			}},
 			out: []outcome{{
 				status: 200, media: []string{"text/plain; charset=utf-8", "text/event-stream"},
 			}},
@@ -257,9 +279,10 @@ func runActionRoutes() []*route {
 func tokenRoutes() []*route {
 	return []*route{
 		{
-			method: "GET", path: "/v1/tokens", opens: scopeAdmin, whole: true, handle: listTokens,
-			tag: "tokens", id: "list-tokens", summary: "List tokens, by name, without their secrets",
-			out: []outcome{{status: 200, body: wire.Tokens{}}},
+			method: "GET", path: "/v1/tokens", opens: scopeAdmin, whole: true, query: paging,
+			handle: listTokens, tag: "tokens", id: "list-tokens",
+			summary: "List tokens, newest first, without their secrets",
+			out:     []outcome{{status: 200, body: wire.Tokens{}}},
 		},
 		{
 			method: "POST", path: "/v1/tokens", opens: scopeAdmin, whole: true, body: maxBody,
@@ -367,76 +390,4 @@ func openRoutes() []*route {
 		}),
 		watch("OPTIONS", "watch-run-preflight", preflightWatch, outcome{status: 204}),
 	}
-}
-
-// routeOf is the route that a call was matched to; nil: none. The router lets the last parameter
-// of a path take slashes, which no name has.
-func (s *Server) routeOf(c echo.Context) *route {
-	for _, value := range c.ParamValues() {
-		if strings.Contains(value, "/") {
-			return nil
-		}
-	}
-	return s.byPath[c.Request().Method+" "+c.Path()]
-}
-
-const identityKey = "identity"
-
-// identified refuses calls without a token, before anything is said about routes. Open routes pass.
-func (s *Server) identified(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		if r := s.routeOf(c); r != nil && r.opens == 0 {
-			return next(c)
-		}
-		who, p := s.access.identify(c.Request().Header.Get("Authorization"))
-		if p != nil {
-			return p
-		}
-		c.Set(identityKey, who)
-		err := next(c)
-		if allow, ok := c.Get(echo.ContextKeyHeaderAllow).(string); ok && err != nil {
-			return &problem{kind: probMethod, detail: "allowed here: " + allow, allow: allow}
-		}
-		return err
-	}
-}
-
-// serve makes the handler of a route: its scope, its query, then what it does.
-func (s *Server) serve(r *route) echo.HandlerFunc {
-	return func(ec echo.Context) error {
-		if s.routeOf(ec) != r {
-			return echo.ErrNotFound
-		}
-		c := &call{Context: ec, s: s, route: r}
-		if r.opens != 0 {
-			c.who, _ = ec.Get(identityKey).(*identity)
-			if c.who == nil || !c.who.has(r.opens) {
-				return refuse(probForbidden, "it needs the scope %s", r.opens)
-			}
-			if r.whole && c.who.Jobs != nil {
-				return refuse(probForbidden, "a token that is narrowed to some jobs does not reach this")
-			}
-		}
-		enc := ec.Request().Header.Get("Content-Encoding")
-		if enc != "" && !strings.EqualFold(enc, "identity") {
-			return refuse(probEncoding, "send it without Content-Encoding")
-		}
-		if err := c.parseQuery(); err != nil {
-			return err
-		}
-		return r.handle(c)
-	}
-}
-
-// accepts reports whether the caller asks for a stream of events.
-func accepts(r *http.Request, media string) bool {
-	for _, line := range r.Header.Values("Accept") {
-		for part := range strings.SplitSeq(line, ",") {
-			name, _, _ := strings.Cut(part, ";")
-			if strings.EqualFold(strings.TrimSpace(name), media) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -27,6 +27,9 @@ func TestEveryRouteIsInTheTableAndDescribed(t *testing.T) {
 	}
 	served := 0
 	for _, r := range ts.api.echo.Routes() {
+		if in := ts.api.byPath[r.Method+" "+r.Path]; r.Method == "HEAD" && in != nil && in.method == "GET" {
+			continue // described as a whole
+		}
 		served++
 		if ts.api.byPath[r.Method+" "+r.Path] == nil {
 			t.Errorf("%s %s is not in the table", r.Method, r.Path)
@@ -240,6 +243,8 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		"/v1/runs?since=yesterday":       "query.since: want RFC 3339",
 		"/v1/runs?cursor=%00":            "query.cursor: not a cursor",
 		"/v1/runs?job=":                  "query.job: is empty",
+		"/v1/runs?trigger=hand":          "query.trigger: want one of api, cli,",
+		"/v1/tokens?cursor=1":            "query.cursor: not a cursor",
 		"/v1/jobs?cursor=nonsense":       "query.cursor:",
 		"/v1/runs?label=a:b&label=c:d":   "query.label: is given more than once",
 		"/v1/runs?State=failed&LIMIT=10": "query.LIMIT: unknown",

@@ -17,25 +17,69 @@ func runFilters() []param {
 	for s := jobs.Scheduled; s <= jobs.Cancelled; s++ {
 		states = append(states, s.String())
 	}
+	state := param{
+		name: "state", many: true, enum: states, wrong: wrongState,
+		doc: "may be repeated, or hold several with commas",
+	}
 	return append([]param{
-		{name: "job"},
-		{name: "schedule"},
-		{name: "state", many: true, enum: states, doc: "may be repeated, or hold several with commas"},
-		{name: "queue"},
-		{name: "label", doc: "team:data, or team for any value"},
-		{name: "correlation_id"},
-		{name: "error_kind"},
-		{name: "error_type"},
-		{name: "trigger"},
-		{name: "since", doc: "made at this time or later (RFC 3339)"},
-		{name: "until", doc: "made at this time or earlier (RFC 3339)"},
-		{name: "q", doc: "start of an id or correlation id, or part of the error's type or message"},
+		{name: "job", wrong: empty},
+		{name: "schedule", wrong: empty},
+		state,
+		{name: "queue", wrong: empty},
+		{name: "label", wrong: empty, doc: "team:data, or team for any value"},
+		{name: "correlation_id", wrong: empty},
+		{name: "error_kind", wrong: empty},
+		{name: "error_type", wrong: empty},
+		{name: "trigger", enum: triggers, wrong: wrongTrigger},
+		{name: "since", wrong: wrongTime, doc: "made at this time or later (RFC 3339)"},
+		{name: "until", wrong: wrongTime, doc: "made at this time or earlier (RFC 3339)"},
+		{
+			name: "q", wrong: empty,
+			doc: "start of an id or correlation id, or part of the error's type or message",
+		},
 	}, paging...)
 }
 
-func (c *call) runFilter() (f store.RunFilter, err error) {
+func empty(values []string) string {
+	if values[0] == "" {
+		return "is empty: leave it out"
+	}
+	return ""
+}
+
+// triggers are those of the contract (3.2).
+var triggers = []string{
+	"api", "cli", "schedule", "catch_up", "inbound", "chain", "group", "requeue", "alert",
+}
+
+func wrongTrigger(values []string) string {
+	if !slices.Contains(triggers, values[0]) {
+		return "want one of " + strings.Join(triggers, ", ")
+	}
+	return ""
+}
+
+func wrongTime(values []string) string {
+	if _, err := jobs.ParseTime(values[0]); err != nil {
+		return "want RFC 3339, such as 2026-11-29T02:00:00Z"
+	}
+	return ""
+}
+
+func wrongState(values []string) string {
+	for name := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		if _, ok := jobs.StateOf(name); !ok {
+			return "unknown state: want scheduled, queued, running, retrying, waiting, succeeded, " +
+				"failed or cancelled"
+		}
+	}
+	return ""
+}
+
+// runFilter reads the filters, which have been checked.
+func (c *call) runFilter() store.RunFilter {
 	q := c.query
-	f = store.RunFilter{
+	f := store.RunFilter{
 		Job: q.Get("job"), Schedule: q.Get("schedule"), Queue: q.Get("queue"),
 		CorrelationID: q.Get("correlation_id"), ErrorKind: q.Get("error_kind"),
 		ErrorType: q.Get("error_type"), Trigger: q.Get("trigger"), Q: q.Get("q"),
@@ -44,53 +88,23 @@ func (c *call) runFilter() (f store.RunFilter, err error) {
 	if !c.who.has(scopeRead) {
 		f.Creator = c.who.Name
 	}
-	var faults []jobs.Fault
-	for _, p := range c.route.query {
-		if q.Has(p.name) && q.Get(p.name) == "" {
-			empty := jobs.Fault{Location: "query." + p.name, Message: "is empty: leave it out"}
-			faults = append(faults, empty)
-		}
-	}
 	for name := range strings.SplitSeq(strings.Join(q["state"], ","), ",") {
-		state, ok := jobs.StateOf(name)
-		switch {
-		case ok && !slices.Contains(f.States, state):
+		if state, ok := jobs.StateOf(name); ok && !slices.Contains(f.States, state) {
 			f.States = append(f.States, state)
-		case !ok && name != "":
-			faults = append(faults, jobs.Fault{Location: "query.state", Message: "unknown state: want " +
-				"scheduled, queued, running, retrying, waiting, succeeded, failed or cancelled"})
 		}
 	}
 	key, value, given := strings.Cut(q.Get("label"), ":")
-	f.LabelKey = key
-	if given {
+	if f.LabelKey = key; given {
 		f.LabelValue = &value
 	}
-	for name, into := range map[string]*jobs.Time{"since": &f.Since, "until": &f.Until} {
-		if text := q.Get(name); text != "" {
-			if *into, err = jobs.ParseTime(text); err != nil {
-				faults = append(faults, jobs.Fault{
-					Location: "query." + name, Message: "want RFC 3339, such as 2026-11-29T02:00:00Z",
-				})
-			}
-		}
-	}
-	if faults != nil {
-		return f, invalid(faults)
-	}
-	return f, nil
+	f.Since, _ = jobs.ParseTime(q.Get("since"))
+	f.Until, _ = jobs.ParseTime(q.Get("until"))
+	return f
 }
 
 func listRuns(c *call) error {
-	page, err := c.page()
-	if err != nil {
-		return err
-	}
-	filter, err := c.runFilter()
-	if err != nil {
-		return err
-	}
-	items, next, err := c.s.rt.Runs(c.ctx(), filter, page)
+	page := c.page()
+	items, next, err := c.s.rt.Runs(c.ctx(), c.runFilter(), page)
 	if err != nil {
 		return within("query", err)
 	}
@@ -106,15 +120,11 @@ func listRuns(c *call) error {
 }
 
 func getRun(c *call) error {
-	wait, err := c.wait()
-	if err != nil {
-		return err
-	}
 	r, err := c.pathRun()
 	if err != nil {
 		return err
 	}
-	if wait > 0 && !r.State.Terminal() {
+	if wait := c.wait(); wait > 0 && !r.State.Terminal() {
 		if _, err := c.awaitEnd(r.ID, wait); err != nil {
 			return err
 		}
@@ -192,10 +202,8 @@ func requeueRun(c *call) error {
 		return err
 	}
 	var body wire.Requeue
-	if err := c.decodeOptional(&body); err != nil {
-		return err
-	}
-	if err := checkNote(body.Note); err != nil {
+	err = c.decodeOptional(&body, func() []jobs.Fault { return checkNote(body.Note) })
+	if err != nil {
 		return err
 	}
 	if len(body.Payload) > jobs.MaxPayload {

@@ -198,6 +198,27 @@ func TestCancelInEveryState(t *testing.T) {
 	}
 	ts.until(running, "cancelled")
 
+	// One that takes its time to stop: again and again 202, since the first.
+	stubborn := `{"script":{"source":"trap '' TERM; echo begun; while :; do sleep 0.05; done","grace":"700ms"}}`
+	ts.call("PUT", "/v1/jobs/stubborn", stubborn).want(201)
+	stopping := ts.enqueue("stubborn", "")
+	for !strings.Contains(string(ts.call("GET", "/v1/runs/"+stopping+"/log", "").body), "begun") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	first := cancel(stopping).want(202)
+	if first.field("state") != "running" || first.field("cancel_requested_at") == "" {
+		t.Errorf("being stopped: %s", first.body)
+	}
+	if again := cancel(stopping); again.status == 202 &&
+		again.field("cancel_requested_at") != first.field("cancel_requested_at") {
+		t.Errorf("again: %s", again.body)
+	}
+	ended := ts.until(stopping, "cancelled")
+	if ended.field("attempts.0.outcome") != "cancelled" || ended.field("attempts.0.decision.by") != "cancel" {
+		t.Errorf("cancelled: %s", ended.body)
+	}
+	cancel(stopping).want(200)
+
 	ts.call("POST", "/v1/jobs/quick/resume", "").want(200)
 	done := ts.enqueue("quick", "")
 	ts.until(done, "succeeded")

@@ -83,22 +83,35 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		s.byPath[r.method+" "+r.path] = r
 		s.echo.Add(r.method, r.path, s.serve(r))
 	}
+	for _, r := range s.routes {
+		if head := "HEAD " + r.path; r.method == "GET" && s.byPath[head] == nil {
+			s.byPath[head] = r
+			s.echo.Add("HEAD", r.path, s.serve(r))
+		}
+	}
 	if s.spec, err = describe(s.routes, cfg.Version); err != nil {
 		return nil, fmt.Errorf("describe the routes: %w", err)
 	}
 	s.docs = renderDocs(s.routes)
 	s.http = &http.Server{
-		Handler:           s.echo,
+		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnContext:       connContext,
+		ConnState:         connState,
+
+		DisableGeneralOptionsHandler: true, // it answers without a token
 	}
 	return s, nil
 }
 
 // ServeHTTP answers one call.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began(r)
+	s.echo.ServeHTTP(w, r)
+}
 
 // Serve answers calls on ln until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
@@ -161,6 +174,7 @@ func (s *Server) answered(next echo.HandlerFunc) echo.HandlerFunc {
 			in.refused()
 			s.onError(err, c) // here, so that the status is known below
 		}
+		in.restore()
 		if s.log.Enabled(r.Context(), slog.LevelDebug) {
 			s.log.Debug("call", "method", r.Method, "path", r.URL.Path[:min(len(r.URL.Path), 200)],
 				"status", c.Response().Status, "took", time.Since(began), "from", c.RealIP())
@@ -200,6 +214,14 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 
 func (b *watchedBody) deadline(d time.Duration) {
 	_ = http.NewResponseController(b.c.Response()).SetReadDeadline(time.Now().Add(d))
+}
+
+// restore gives the call its own body back: net/http looks at it to see whether the caller still
+// sends. It then closes in a way that lets the answer arrive.
+func (b *watchedBody) restore() {
+	if b != nil {
+		b.c.Request().Body = b.ReadCloser
+	}
 }
 
 // refused is called before the answer to a call that failed.

@@ -133,15 +133,15 @@ func (p paced) Write(b []byte) (int, error) {
 	return p.c.Response().Write(b)
 }
 
-func (c *call) followLog(r *jobs.Run) error {
-	skip := int64(0)
-	if last := c.Request().Header.Get("Last-Event-ID"); last != "" {
-		n, err := strconv.ParseInt(last, 10, 64)
-		if err != nil || n < 0 {
-			return fault("header.Last-Event-ID", "want the id of an event of this log")
-		}
-		skip = n
+func wrongEventID(lines []string) string {
+	if n, err := strconv.ParseInt(lines[0], 10, 64); lines[0] != "" && (err != nil || n < 0) {
+		return "want the id of an event of this log"
 	}
+	return ""
+}
+
+func (c *call) followLog(r *jobs.Run) error {
+	skip, _ := strconv.ParseInt(c.Request().Header.Get("Last-Event-ID"), 10, 64)
 	e, err := c.openEvents()
 	if err != nil {
 		return err

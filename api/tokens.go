@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"nightshift/api/wire"
@@ -27,12 +29,39 @@ func listTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(a, b store.Token) int { return strings.Compare(a.Name, b.Name) })
-	list := wire.Tokens{Items: make([]wire.Token, len(all)), Limit: len(all)}
-	for i, t := range all {
-		list.Items[i] = viewToken(t, c.s.access.lastUsed(t))
+	page := c.page()
+	if page.Cursor != "" {
+		after, err := tokenCursor(page.Cursor)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(t store.Token) bool { return newerToken(t, after) <= 0 })
+	}
+	slices.SortFunc(all, newerToken)
+	list := wire.Tokens{Items: make([]wire.Token, min(len(all), page.Limit)), Limit: page.Limit}
+	for i := range list.Items {
+		list.Items[i] = viewToken(all[i], c.s.access.lastUsed(all[i]))
+	}
+	if len(all) > page.Limit {
+		last := all[page.Limit-1]
+		list.Next = orNull(fmt.Sprintf("%d.%s", last.CreatedAt, last.Name))
 	}
 	return c.answer(200, &list)
+}
+
+// newerToken orders tokens as lists do: the newest first.
+func newerToken(a, b store.Token) int {
+	return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.Name, b.Name))
+}
+
+// tokenCursor is the token behind which a page begins, as far as the order needs it.
+func tokenCursor(cursor string) (t store.Token, err error) {
+	at, name, found := strings.Cut(cursor, ".")
+	created, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !found || !jobs.ValidName(name) {
+		return t, fault("query.cursor", "not a cursor of this list: give next of the page before")
+	}
+	return store.Token{Name: name, CreatedAt: jobs.Time(created)}, nil
 }
 
 func noToken() error { return refuse(probNotFound, "there is no such token") }
@@ -66,7 +95,14 @@ func (c *call) answerToken(status int, t store.Token, secret string) error {
 
 func postToken(c *call) error {
 	var body wire.PutToken
-	if err := c.decode(&body); err != nil {
+	err := c.decode(&body, func() []jobs.Fault {
+		faults := checkToken(body, c.s.rt.Now())
+		if err := jobs.CheckName(body.Name); err != nil {
+			faults = append(faults, jobs.Fault{Location: "name", Message: err.Error()})
+		}
+		return faults
+	})
+	if err != nil {
 		return err
 	}
 	return c.saveToken(body, func(standing store.Token, stands bool) error {
@@ -78,22 +114,25 @@ func postToken(c *call) error {
 }
 
 func putToken(c *call) error {
-	match, err := c.condition("If-Match")
-	if err != nil {
-		return err
-	}
-	none, err := c.condition("If-None-Match")
-	if err != nil {
-		return err
+	name := c.Param("name")
+	if err := jobs.CheckName(name); err != nil {
+		c.addBad("path.name", err.Error())
 	}
 	var body wire.PutToken
-	if err := c.decode(&body); err != nil {
+	err := c.decode(&body, func() []jobs.Fault {
+		faults := checkToken(body, c.s.rt.Now())
+		if body.Name != "" && body.Name != name {
+			faults = append(faults, jobs.Fault{
+				Location: "name",
+				Message:  "the path names another token: leave the name out or write the same",
+			})
+		}
+		return faults
+	})
+	if err != nil {
 		return err
 	}
-	name := c.Param("name")
-	if body.Name != "" && body.Name != name {
-		return fault("body.name", "the path names another token; leave the name out or write the same")
-	}
+	match, none := c.condition("If-Match"), c.condition("If-None-Match")
 	body.Name = name
 	return c.saveToken(body, func(standing store.Token, stands bool) error {
 		if match.given && !match.holds(stands, standing.Revision) {
@@ -106,13 +145,10 @@ func putToken(c *call) error {
 	})
 }
 
-// saveToken makes the token, or changes what it opens; its secret then stays.
+// saveToken makes a token that has been checked, or changes what it opens; its secret then stays.
 func (c *call) saveToken(
 	body wire.PutToken, may func(standing store.Token, stands bool) error,
 ) error {
-	if err := within("body", jobs.Invalid(checkToken(body, c.s.rt.Now()))); err != nil {
-		return err
-	}
 	var saved store.Token
 	secret := ""
 	err := c.s.access.change(c.ctx(), func(all []store.Token) error {
@@ -159,12 +195,8 @@ func lastKey() error {
 }
 
 func deleteToken(c *call) error {
-	match, err := c.condition("If-Match")
-	if err != nil {
-		return err
-	}
-	name := c.Param("name")
-	err = c.s.access.change(c.ctx(), func(all []store.Token) error {
+	match, name := c.condition("If-Match"), c.Param("name")
+	err := c.s.access.change(c.ctx(), func(all []store.Token) error {
 		standing, stands := named(all, name)
 		switch {
 		case !stands:
@@ -187,12 +219,10 @@ var patternOfJobs = regexp.MustCompile(`^[a-z0-9*][a-z0-9._*-]{0,99}$`)
 
 const maxPatterns = 100
 
+// checkToken says what is wrong with a token, its name aside.
 func checkToken(t wire.PutToken, now jobs.Time) (faults []jobs.Fault) {
 	add := func(location, format string, args ...any) {
 		faults = append(faults, jobs.Fault{Location: location, Message: fmt.Sprintf(format, args...)})
-	}
-	if err := jobs.CheckName(t.Name); err != nil {
-		add("name", "%s", err)
 	}
 	if len(t.Scopes) == 0 {
 		add("scopes", "want at least one of %s", strings.Join(scopeNames, ", "))

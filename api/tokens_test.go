@@ -3,7 +3,9 @@ package api
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +40,42 @@ func TestTokenIsShownOnce(t *testing.T) {
 	ts.call("DELETE", "/v1/tokens/ci", "").want(204)
 	ts.call("DELETE", "/v1/tokens/ci", "").problem(probNotFound)
 	ts.call("GET", "/v1/jobs", "", as(secret)...).problem(probUnauthorized)
+}
+
+func TestEveryTokenIsReachedByPages(t *testing.T) {
+	ts := newTestServer(t)
+	want := []string{"admin"}
+	for i := range 7 {
+		name := fmt.Sprintf("t%d", i)
+		ts.token(`{"name":"` + name + `","scopes":["read"]}`)
+		want = append(want, name)
+	}
+	var got []string
+	for next, first := "", true; first || next != ""; first = false {
+		page := ts.call("GET", "/v1/tokens?limit=3"+next, "").want(200)
+		if limit := page.field("limit"); limit != "3" {
+			t.Errorf("limit %s", limit)
+		}
+		for i := range 3 {
+			if name := page.field(fmt.Sprintf("items.%d.name", i)); name != "" {
+				got = append(got, name)
+			}
+		}
+		// What comes and goes meanwhile moves nothing.
+		ts.call("DELETE", "/v1/tokens/"+got[0], "").want(204)
+		ts.token(`{"name":"` + got[0] + `","scopes":["read"]}`)
+		if next = page.field("next"); next != "" {
+			next = "&cursor=" + next
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if newest := ts.call("GET", "/v1/tokens", ""); newest.field("items.7.name") != "admin" {
+		t.Errorf("the oldest is not the last: %s", newest.body)
+	}
 }
 
 func TestBadTokensAreRefused(t *testing.T) {

@@ -53,7 +53,7 @@ func ParseJob(data []byte) (*Job, error) {
 		found = append(found, rules.Faults...)
 	}
 	if invalid != nil {
-		found = append(invalid.Faults, besides(found, invalid.Faults)...)
+		found = Besides(invalid.Faults, found)
 	}
 	if err := Invalid(found); err != nil {
 		return nil, err
@@ -61,13 +61,17 @@ func ParseJob(data []byte) (*Job, error) {
 	return &j, nil
 }
 
-// besides leaves out the faults at places that could not be read: they follow from that.
-func besides(found, unread []Fault) []Fault {
-	return slices.DeleteFunc(found, func(f Fault) bool {
+// Besides puts what a check found behind what could not be read, but for faults at places that
+// could not be read, and of the whole: they follow from that.
+func Besides(unread, found []Fault) []Fault {
+	if len(unread) == 0 {
+		return found
+	}
+	return append(slices.Clip(unread), slices.DeleteFunc(found, func(f Fault) bool {
 		return f.Location == "" || slices.ContainsFunc(unread, func(u Fault) bool {
 			return within(f.Location, u.Location) || within(u.Location, f.Location)
 		})
-	})
+	})...)
 }
 
 // within reports whether a location is that of a part of another, or the same.
@@ -196,11 +200,15 @@ func (j *Job) Check() []Fault {
 	}
 	f = append(f, CheckLabels("labels", j.Labels)...)
 	switch {
-	case (j.Webhook == nil) == (j.Script == nil):
+	case j.Webhook == nil && j.Script == nil:
 		f.add("", "want exactly one of webhook, script")
-	case j.Webhook != nil:
+	case j.Webhook != nil && j.Script != nil:
+		f.add("script", "want exactly one of webhook, script: webhook is there too")
+	}
+	if j.Webhook != nil {
 		j.Webhook.check(&f)
-	default:
+	}
+	if j.Script != nil {
 		j.Script.check(&f)
 	}
 	if j.Payload != nil {

@@ -157,13 +157,16 @@ func TestParseJobChecksTheTopLevel(t *testing.T) {
 			`"`: "payload: want at most 262144 bytes, got 262145",
 		`"payload":{"a":{"b":1,"b":2}}`: "payload.a.b: this key stands " +
 			"twice in the same object",
-		`"webhook":{"url":"http://x/"}`: "want exactly one of webhook, " +
-			"script",
+		`"webhook":{"url":"http://x/"}`: "script: want exactly one of webhook, script: webhook is " +
+			"there too",
 		`"name":"A","priority":101,"queue":"B"`: "name: " + errName.Error() + "; queue: " +
 			errName.Error() +
 			"; priority: want from -100 to 100",
 	})
 	checks(t, "", map[string]string{``: "want exactly one of webhook, script"})
+	checks(t, `,"webhook":{"url":"x"},"script":{}`, map[string]string{`"colour":1`: `colour: unknown ` +
+		`field; script: want exactly one of webhook, script: webhook is there too; webhook.url: ` +
+		`want it to begin with http:// or https://; script: want exactly one of source, path`})
 }
 
 func TestParseJobRefusesALargePayloadByItsSize(t *testing.T) {

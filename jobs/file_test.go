@@ -151,7 +151,8 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 			"with http:// or https://"},
 		{
 			"jobs:\n  a: {webhook: x, script: y}\n",
-			"f:2:6: jobs.a: want exactly one of webhook, script",
+			"f:2:16: jobs.a.webhook.url: want it to begin with http:// or https://\n" +
+				"f:2:27: jobs.a.script: want exactly one of webhook, script: webhook is there too",
 		},
 		{"jobs: []\n---\njobs: []\n", "f:2:1: want one document: a second one begins here"},
 		{"jobs:\n\t- a\n", "f:2:1: not YAML: found character that cannot start any token"},

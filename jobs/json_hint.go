@@ -40,7 +40,10 @@ func (d *decoder) fieldHint(t reflect.Type, name string) string {
 	if near := nearest(fields, name); near != "" {
 		return `: did you mean "` + near + `"?`
 	}
-	if len(fields) > 12 {
+	switch {
+	case len(fields) == 0:
+		return ": none is known here"
+	case len(fields) > 12:
 		return ""
 	}
 	names := make([]string, len(fields))

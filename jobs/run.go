@@ -142,6 +142,15 @@ type HeldBy struct {
 	Until  Time   `json:"until"`
 }
 
+// HeldByPause is what a queued run of a paused job waits for; note is why it is paused, "" where
+// nobody said.
+func HeldByPause(job, note string) *HeldBy {
+	if note == "" {
+		note = "the job " + job + " is paused"
+	}
+	return &HeldBy{Kind: HeldPaused, Name: job, Reason: note}
+}
+
 // Outcome of an attempt. The numbers are stored.
 type Outcome int
 

@@ -52,6 +52,7 @@ func (r *Runtime) DeleteJob(ctx context.Context, name string, ifMatch *int64, by
 func (r *Runtime) PauseJob(ctx context.Context, name string, paused bool, note string, by store.By) (*jobs.Job, error) {
 	by.Now = r.Now()
 	j, err := r.store.PauseJob(ctx, name, paused, note, by)
+	r.plans.changed(name)
 	return j, r.wrote(err)
 }
 

@@ -18,16 +18,55 @@ type Submitted struct {
 // Submit makes runs, all or none. Faults are *jobs.InvalidError, located runs[3].payload, or
 // payload where single; *store.EntryError, joined, for unknown jobs and keys used before.
 func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) ([]Submitted, error) {
-	subs := make([]store.Submission, len(reqs))
+	for i := range reqs {
+		if size := len(reqs[i].Payload); size > jobs.MaxPayload {
+			return nil, &jobs.TooLargeError{Location: at(single, i, "payload"), Size: size, Limit: jobs.MaxPayload}
+		}
+	}
+	subs, paused, err := r.prepare(ctx, single, reqs)
+	if err != nil {
+		return nil, errors.Join(err, r.conflicts(ctx, single, subs))
+	}
+	made, err := r.store.Enqueue(ctx, subs)
+	if r.wrote(err) != nil {
+		return nil, err
+	}
+	out := make([]Submitted, len(made))
+	for i, m := range made {
+		out[i].Submitted = m
+		if m.Duplicate {
+			continue
+		}
+		run := subs[i].Run
+		if note, held := paused[run.Job]; held && run.State == jobs.Queued {
+			run.HeldBy = jobs.HeldByPause(run.Job, note)
+		}
+		out[i].Run = run
+		r.explain(run)
+	}
+	return out, nil
+}
+
+// Refusal is the error that Submit would give, for requests that must not be made whatever it is:
+// nil where Submit would take them.
+func (r *Runtime) Refusal(ctx context.Context, single bool, reqs []jobs.Request) error {
+	subs, _, err := r.prepare(ctx, single, reqs)
+	return errors.Join(err, r.conflicts(ctx, single, subs))
+}
+
+// prepare makes the runs of good requests; those of others stay nil. paused has the jobs that
+// are, with the note why.
+func (r *Runtime) prepare(
+	ctx context.Context, single bool, reqs []jobs.Request,
+) (subs []store.Submission, paused map[string]string, err error) {
+	subs = make([]store.Submission, len(reqs))
 	var faults []jobs.Fault
 	var missing []error
 	now := r.Now()
 	for i := range reqs {
 		rq := &reqs[i]
-		if len(rq.Payload) > jobs.MaxPayload {
-			return nil, &jobs.TooLargeError{Location: at(single, i, "payload"), Size: len(rq.Payload), Limit: jobs.MaxPayload}
-		}
-		for _, f := range rq.Check() {
+		wrong := rq.Check()
+		for _, f := range wrong {
 			f.Location = at(single, i, f.Location)
 			faults = append(faults, f)
 		}
@@ -37,7 +76,16 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if wrong != nil {
+			continue
+		}
+		if plan.Job.Paused {
+			if paused == nil {
+				paused = map[string]string{}
+			}
+			paused[rq.Job] = plan.Job.PauseNote
 		}
 		subs[i] = store.Submission{Run: jobs.NewRun(r.ids.Next(now.Std()), rq, plan.Job, now)}
 		if rq.IdempotencyKey != "" {
@@ -45,24 +93,38 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 		}
 	}
 	if err := jobs.Invalid(faults); err != nil {
-		return nil, errors.Join(append(missing, err)...)
+		missing = append(missing, err)
 	}
-	if len(missing) > 0 {
-		return nil, errors.Join(missing...)
-	}
-	made, err := r.store.Enqueue(ctx, subs)
-	if r.wrote(err) != nil {
-		return nil, err
-	}
-	out := make([]Submitted, len(made))
-	for i, m := range made {
-		out[i].Submitted = m
-		if !m.Duplicate {
-			out[i].Run = subs[i].Run
-			r.explain(subs[i].Run)
+	return subs, paused, errors.Join(missing...)
+}
+
+// conflicts are those of the keys of requests that will not be made, each a *store.EntryError. The
+// store finds them as it refuses them: beside a run that no job has.
+func (r *Runtime) conflicts(ctx context.Context, single bool, subs []store.Submission) error {
+	var good []store.Submission
+	var index []int
+	for i, sub := range subs {
+		if sub.Run != nil && sub.Run.IdempotencyKey != "" {
+			good, index = append(good, sub), append(index, i)
 		}
 	}
-	return out, nil
+	if single || good == nil {
+		return nil
+	}
+	_, err := r.store.Enqueue(ctx, append(good, store.Submission{Run: &jobs.Run{}}))
+	joined, _ := r.wrote(err).(interface{ Unwrap() []error })
+	if joined == nil {
+		return nil
+	}
+	var found []error
+	var entry *store.EntryError
+	var conflict *store.KeyConflict
+	for _, e := range joined.Unwrap() {
+		if errors.As(e, &entry) && errors.As(e, &conflict) {
+			found = append(found, &store.EntryError{Index: index[entry.Index], Err: conflict})
+		}
+	}
+	return errors.Join(found...)
 }
 
 func at(single bool, i int, location string) string {

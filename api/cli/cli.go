@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -85,7 +86,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, parts Pa
 		return code
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "nightshift: %s\nTry nightshift --help.\n", err)
+		fmt.Fprintf(stderr, "nightshift: %s\nTry %s --help.\n", err, calledAs())
 		return exitUsage
 	}
 	s := &session{
@@ -107,15 +108,22 @@ func (s *session) exit(err error) int {
 		fmt.Fprintf(s.stderr, "nightshift: %s\n", err)
 		return exitUsage
 	}
-	var problem *client.Problem
-	if errors.As(err, &problem) && s.out.json {
+	if s.out.json {
+		problem := &client.Problem{Problem: wire.Problem{
+			Type: "about:blank", Title: "The command failed", Detail: err.Error(),
+		}}
+		errors.As(err, &problem)
 		fmt.Fprintf(s.stderr, "%s\n", jobs.AppendJSON(nil, &problem.Problem))
 		return exitFailed
 	}
 	fmt.Fprintf(s.stderr, "nightshift: %s\n", err)
-	if client.StatusOf(err) == 401 {
+	switch {
+	case client.StatusOf(err) == 401:
 		fmt.Fprintln(s.stderr, "Give a token with --token or NIGHTSHIFT_TOKEN, or call from the "+
 			"folder of the server's nightshift.db.token.")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		fmt.Fprintf(s.stderr, "No server answers there. Start one with %s serve, or name another with "+
+			"--server or NIGHTSHIFT_SERVER.\n", calledAs())
 	}
 	return exitFailed
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +64,8 @@ func TestRunsShowSaysWhyARunHasNotStarted(t *testing.T) {
 	p.cli("runs", "show", later).want(0).has("It has not started: it is not due until", "(in ")
 	p.cli("jobs", "pause", "say", "--note", "until monday").want(0).has("say is paused")
 	held := id("say")
-	p.cli("runs", "show", held).want(0).has("It has not started: the job say is paused", "until monday")
+	p.cli("runs", "show", held).want(0).has("It has not started: the job say is paused (until monday).")
+	p.cli("runs").want(0).has("paused: until monday")
 	p.cli("jobs").want(0).has("paused until monday")
 	p.cli("resume", "say").want(0).has("say is not paused")
 	p.until("it ends", func() bool { return strings.Contains(p.cli("runs", "show", held).stdout, "It succeeded.") })
@@ -89,6 +92,53 @@ func TestRunsShowSaysThatWorkersAreBusy(t *testing.T) {
 		return strings.Contains(p.cli("runs", "show", slow).stdout, "It was cancelled.")
 	})
 	p.cli("drain", "--wait", "1m").want(0).has("0 attempts run")
+}
+
+func TestDrainReturnsWhenNoneRuns(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", "jobs:\n  a: {script: 'echo begun; while [ ! -e "+
+		filepath.Join(dir, "go")+" ]; do sleep 0.05; done'}\n")
+	p := start(t, dir, "--apply", file, "--log-level", "debug")
+	id := strings.Fields(p.cli("run", "a").want(0).stdout)[0]
+	p.until("it has begun", func() bool { return strings.Contains(p.cli("logs", id).stdout, "begun") })
+	p.cli("drain", "--wait", "0s").want(0).has("1 attempt runs")
+	p.cli("drain", "--wait", "10ms").want(1).has("1 attempt runs")
+	drained := make(chan *output, 1)
+	looked := func() int { return strings.Count(p.log.String(), `"path":"/v1/server"`) }
+	before := looked()
+	go func() { drained <- p.cli("drain") }()
+	p.until("it has looked and gone on", func() bool { return looked() > before+1 })
+	select {
+	case o := <-drained:
+		t.Fatalf("it returned: %s%s", o.stdout, o.stderr)
+	default:
+	}
+	write(t, dir, "go", "")
+	(<-drained).want(0).has("0 attempts run")
+	p.cli("runs", "show", id).want(0).has("It succeeded.")
+
+	// Resumed meanwhile, it is no drain.
+	if err := os.Remove(filepath.Join(dir, "go")); err != nil {
+		t.Fatal(err)
+	}
+	p.cli("resume").want(0)
+	id = strings.Fields(p.cli("run", "a").want(0).stdout)[0]
+	p.until("it has begun", func() bool { return strings.Contains(p.cli("logs", id).stdout, "begun") })
+	go func() { drained <- p.cli("drain") }()
+	p.until("it drains", func() bool {
+		return p.cli("drain", "--wait", "0s", "--json").want(0).json()["draining"] == true
+	})
+	p.until("the other drain sees the resume", func() bool {
+		p.cli("resume").want(0)
+		select {
+		case o := <-drained:
+			o.want(1).has("The server starts attempts")
+			return true
+		default:
+			return false
+		}
+	})
+	write(t, dir, "go", "")
 }
 
 func TestLogsFollow(t *testing.T) {
@@ -157,6 +207,12 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 		t.Fatalf("secret %q", secret)
 	}
 	p.cli("tokens").want(0).has("ci", "read,enqueue", "say")
+	first := p.cli("tokens", "--limit", "1").want(0).has("ci", "More: --cursor ")
+	_, cursor, _ := strings.Cut(first.stderr, "--cursor ")
+	p.cli("tokens", "--cursor", strings.TrimSpace(cursor)).want(0).has("admin")
+	p.cli("tokens", "create", "narrow", "--scope", "enqueue", "--job", "mail-*").want(0)
+	p.cli("tokens").want(0).has("mail-*")
+	p.cli("tokens", "revoke", "narrow").want(0)
 	p.cli("run", "say", "--wait", "--token", secret).want(0)
 	p.cli("run", "fail", "--token", secret).want(1).has("There is no such thing")
 	p.cli("tokens", "--token", secret).want(1).has("it needs the scope admin")
@@ -221,7 +277,12 @@ func TestTextOfOthersCannotSteerTheTerminal(t *testing.T) {
 
 func TestNoServerIsAClearFailure(t *testing.T) {
 	o := run(t, t.TempDir(), "", nil, "jobs", "--server", "http://127.0.0.1:1").want(1)
-	o.has("call http://127.0.0.1:1", "connection refused")
+	o.has("call http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused\nNo server answers there.")
+	o = run(t, t.TempDir(), "", nil, "jobs", "--server", "http://127.0.0.1:1", "--json").want(1)
+	var problem struct{ Detail string }
+	if err := json.Unmarshal([]byte(o.stderr), &problem); err != nil || !strings.Contains(problem.Detail, "refused") {
+		t.Errorf("%v: %s", err, o.stderr)
+	}
 	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/jobs" {
 			_, _ = w.Write([]byte("<html>hello</html>"))

@@ -9,7 +9,7 @@ import (
 )
 
 type drainCmd struct {
-	Wait jobs.Duration `default:"0s" help:"Wait that long until no attempt runs; exit 1 where one still does."`
+	Wait *jobs.Duration `placeholder:"DURATION" help:"Wait at most that long until no attempt runs, exit 1 where one still does; left out: until none does. 0s: do not wait."`
 }
 
 // drainPoll is how often a drain looks whether attempts still run.
@@ -25,8 +25,11 @@ func (cmd drainCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	until := time.Now().Add(cmd.Wait.Std())
-	for state.Running > 0 && time.Now().Before(until) {
+	if state.Running > 0 && !s.out.json {
+		fmt.Fprintf(s.stderr, "The server starts nothing; %s.\n", attempts(state.Running))
+	}
+	began := time.Now()
+	for state.Running > 0 && state.Draining && (cmd.Wait == nil || time.Since(began) < cmd.Wait.Std()) {
 		select {
 		case <-s.ctx.Done():
 			return s.ctx.Err()
@@ -37,7 +40,7 @@ func (cmd drainCmd) Run(s *session) error {
 		}
 	}
 	s.printServer(state)
-	if cmd.Wait > 0 && state.Running > 0 {
+	if !state.Draining || state.Running > 0 && (cmd.Wait == nil || *cmd.Wait > 0) {
 		return failedError{}
 	}
 	return nil

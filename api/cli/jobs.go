@@ -50,10 +50,15 @@ func (cmd jobsListCmd) Run(s *session) error {
 		}
 	}
 	s.out.table([]string{"JOB", "KIND", "VERSION", "QUEUE", "UPDATED", "PAUSED", "DESCRIPTION"}, rows)
-	if list.Next != nil {
-		fmt.Fprintf(s.stderr, "More: --cursor %s\n", clean(*list.Next))
-	}
+	s.more(list.Next)
 	return nil
+}
+
+// more says how a list goes on.
+func (s *session) more(next *string) {
+	if next != nil {
+		fmt.Fprintf(s.stderr, "More: --cursor %s\n", clean(*next))
+	}
 }
 
 type jobsShowCmd struct {
@@ -157,8 +162,9 @@ func (s *session) state(j *jobs.Job, err error) error {
 }
 
 type jobsVersionsCmd struct {
-	Job   string `arg:"" help:"The job's name."`
-	Limit int    `default:"50" help:"How many."`
+	Job    string `arg:"" help:"The job's name."`
+	Limit  int    `default:"50" help:"How many."`
+	Cursor string `placeholder:"NEXT" help:"Go on behind an earlier list."`
 }
 
 // Run lists the versions of a job.
@@ -167,7 +173,7 @@ func (cmd jobsVersionsCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.Versions(s.ctx, cmd.Job, client.Page{Limit: cmd.Limit})
+	list, err := c.Versions(s.ctx, cmd.Job, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
 	if err != nil {
 		return err
 	}
@@ -181,6 +187,7 @@ func (cmd jobsVersionsCmd) Run(s *session) error {
 		rows[i] = []string{fmt.Sprint(v.Version), clock(v.CreatedAt), short(workOf(v.Spec), 80)}
 	}
 	s.out.table([]string{"VERSION", "CREATED", "EXECUTES"}, rows)
+	s.more(list.Next)
 	return nil
 }
 

@@ -61,9 +61,7 @@ func (cmd runsListCmd) Run(s *session) error {
 		}
 	}
 	s.out.table([]string{"RUN", "JOB", "STATE", "ATTEMPT", "CREATED", "TOOK", "NOTE"}, rows)
-	if list.Next != nil {
-		fmt.Fprintf(s.stderr, "More: --cursor %s\n", clean(*list.Next))
-	}
+	s.more(list.Next)
 	return nil
 }
 
@@ -127,6 +125,9 @@ func errorText(e *jobs.Failure) string {
 }
 
 func heldText(h *jobs.HeldBy) string {
+	if h.Kind == jobs.HeldPaused {
+		return "paused: " + h.Reason
+	}
 	if h.Reason != "" {
 		return h.Reason
 	}
@@ -154,11 +155,6 @@ func (cmd runsShowCmd) Run(s *session) error {
 	if s.out.json {
 		s.out.value(&run)
 		return nil
-	}
-	if run.HeldBy != nil && run.HeldBy.Kind == jobs.HeldPaused {
-		if j, _, err := c.Job(s.ctx, run.Job); err == nil && j.PauseNote != "" {
-			run.HeldBy.Reason = j.PauseNote
-		}
 	}
 	s.showRun(&run)
 	return nil

@@ -70,6 +70,13 @@ func (cmd *serveCmd) Validate() error {
 	if cmd.RunAll && cmd.Apply == "" {
 		return errors.New("--run-all: needs --apply")
 	}
+	if cmd.DB == "" {
+		return errors.New("--db: want the path of a file")
+	}
+	// Without this an empty NIGHTSHIFT_LISTEN would listen everywhere.
+	if _, port, err := net.SplitHostPort(cmd.Listen); err != nil || port == "" {
+		return errors.New("--listen: want an address and a port, such as 127.0.0.1:8700")
+	}
 	if cmd.Workers < 1 || cmd.Workers > 10_000 {
 		return errors.New("--workers: want 1 to 10000")
 	}
@@ -105,7 +112,7 @@ func prefixOf(text string) (netip.Prefix, error) {
 // Run serves until a signal, or an error after which only a restart helps.
 func (cmd *serveCmd) Run(s *session) error {
 	sv := &serving{cmd: cmd, s: s}
-	sv.log = slog.New(hushed{newLogHandler(s.stderr, cmd.LogLevel), &sv.hush})
+	sv.log = slog.New(hushed{newLogHandler(s.stderr, cmd.LogLevel), &sv.shown})
 	defer sv.close()
 	if err := sv.open(); err != nil {
 		return err
@@ -136,7 +143,7 @@ type serving struct {
 	srv   *api.Server
 	token tokenState
 	set   *fileSet
-	hush  atomic.Bool // see hushed
+	shown atomic.Pointer[map[string]bool] // see hushed
 }
 
 // open gets everything ready; close gives back what it took.

@@ -46,6 +46,8 @@ func (sv *serving) apply() ([]store.Saved, error) {
 	return saved, nil
 }
 
+const quickstart = "examples/quickstart.yaml"
+
 // greet says where the server is: as lines for people on a terminal, else in the log.
 func (sv *serving) greet(saved []store.Saved) {
 	out := sv.s.out
@@ -71,24 +73,20 @@ func (sv *serving) greet(saved []store.Saved) {
 	if sv.base != defaultServer {
 		out.line("  export NIGHTSHIFT_SERVER=%s", sv.base)
 	}
-	if len(saved) > 0 {
-		out.line("  %s run %s --wait", calledAs(), saved[0].Job.Name)
-	} else {
-		out.line("  %s apply -f examples/quickstart.yaml", calledAs())
+	if sv.db != resolved(defaultDB) {
+		out.line("  export NIGHTSHIFT_DB=%s", quoted(sv.db))
 	}
-	out.line("  %s runs", calledAs())
+	program := calledAs()
+	if len(saved) > 0 {
+		out.line("  %s run %s --wait", program, saved[0].Job.Name)
+	} else if _, err := os.Stat(quickstart); err == nil {
+		out.line("  %s apply -f %s", program, quickstart)
+	}
+	out.line("  %s runs", program)
 	if sv.token.file != "" {
-		out.line(`  curl -H "Authorization: Bearer $(cat %s)" %s/v1/runs`, sv.token.file, sv.base)
+		out.line(`  curl -H "Authorization: Bearer $(cat %s)" %s/v1/runs`, quoted(sv.token.file), sv.base)
 	}
 	out.line("")
-}
-
-// calledAs is how this program was called.
-func calledAs() string {
-	if strings.Contains(os.Args[0], "go-build") {
-		return "go run ."
-	}
-	return os.Args[0]
 }
 
 func (sv *serving) scripts() string {
@@ -115,13 +113,11 @@ type show struct {
 	out  *printer
 	mine map[jobs.ID]bool // that have not ended
 	wide int              // of the longest name
-	hush *atomic.Bool     // the log says nothing of runs meanwhile
 }
 
 // runAll makes one run of each job of --apply.
 func (sv *serving) runAll() (*show, error) {
-	v := &show{out: sv.s.out, mine: map[jobs.ID]bool{}, hush: &sv.hush}
-	v.hush.Store(sv.s.out.term && isTerminal(sv.s.stderr))
+	v := &show{out: sv.s.out, mine: map[jobs.ID]bool{}}
 	reqs := make([]jobs.Request, len(sv.set.jobs))
 	for i, j := range sv.set.jobs {
 		reqs[i] = jobs.Request{Job: j.Name, Trigger: jobs.TriggerCLI}
@@ -131,9 +127,13 @@ func (sv *serving) runAll() (*show, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run the jobs of %s: %w", sv.cmd.Apply, err)
 	}
+	shown := map[string]bool{}
 	for _, sub := range subs {
-		v.mine[sub.ID] = true
+		v.mine[sub.ID], shown[sub.ID.String()] = true, true
 		v.out.line("%-*s  run %s", v.wide, sub.Job, sub.ID)
+	}
+	if sv.s.out.term && isTerminal(sv.s.stderr) {
+		sv.shown.Store(&shown)
 	}
 	return v, nil
 }
@@ -149,7 +149,6 @@ func (v *show) event(e runtime.Event) {
 		return
 	}
 	if delete(v.mine, e.Run.ID); len(v.mine) == 0 {
-		v.hush.Store(false)
 		v.out.line("All runs have ended. The server goes on; Ctrl-C stops it.")
 	}
 }
@@ -166,22 +165,25 @@ func attemptText(a *jobs.Attempt) string {
 	return text
 }
 
-// hushed is a log without the lines about runs, for the time that a show tells of them.
+// hushed is a log without the ends of attempts that a show tells of on the same terminal.
 type hushed struct {
 	slog.Handler
-	on *atomic.Bool
+	shown *atomic.Pointer[map[string]bool] // ids of runs; nil: none
 }
 
-// Handle drops what bears a run.
+// Handle drops the end of an attempt of a run that is shown: such a line says how long it took.
 func (h hushed) Handle(ctx context.Context, r slog.Record) error {
-	about := false
-	if h.on.Load() {
-		r.Attrs(func(a slog.Attr) bool {
-			about = a.Key == "run"
-			return !about
-		})
+	shown := h.shown.Load()
+	if shown == nil {
+		return h.Handler.Handle(ctx, r)
 	}
-	if about {
+	ours, end := false, false
+	r.Attrs(func(a slog.Attr) bool {
+		ours = ours || a.Key == "run" && (*shown)[a.Value.String()]
+		end = end || a.Key == "took"
+		return !ours || !end
+	})
+	if ours && end {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
@@ -189,10 +191,10 @@ func (h hushed) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs keeps the handler hushed.
 func (h hushed) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return hushed{h.Handler.WithAttrs(attrs), h.on}
+	return hushed{h.Handler.WithAttrs(attrs), h.shown}
 }
 
 // WithGroup keeps the handler hushed.
 func (h hushed) WithGroup(name string) slog.Handler {
-	return hushed{h.Handler.WithGroup(name), h.on}
+	return hushed{h.Handler.WithGroup(name), h.shown}
 }

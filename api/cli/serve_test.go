@@ -103,6 +103,13 @@ func TestSecondServerOnTheFileIsRefused(t *testing.T) {
 			t.Errorf("--db %s: exit code %d\n%s", db, code, second.log)
 		}
 	}
+	if err := os.Link(filepath.Join(dir, "nightshift.db"), filepath.Join(dir, "hard.db")); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, dir, "--db", "hard.db")
+	if code := second.exit(); code != 1 || !strings.Contains(second.log.String(), "2 hard links") {
+		t.Errorf("a hard link: exit code %d\n%s", code, second.log)
+	}
 	p.cli("jobs").want(0)
 	if after, _ := os.ReadFile(filepath.Join(dir, "nightshift.db.key")); string(after) != string(key) {
 		t.Error("the key changed")
@@ -114,6 +121,8 @@ func TestWrongFlagsAreUsageErrors(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--run-all: needs --apply":        {"serve", "--run-all"},
 		"--workers: want 1 to 10000":      {"serve", "--workers", "0"},
+		"--db: want the path of a file":   {"serve", "--db", ""},
+		"--listen: want an address and":   {"serve", "--listen", ""},
 		"--url: want an address":          {"serve", "--url", "jobs.example.com"},
 		"--trusted-proxy: \"proxy\"":      {"serve", "--trusted-proxy", "proxy"},
 		"--log-level":                     {"serve", "--log-level", "loud"},
@@ -218,4 +227,85 @@ func TestSecondSignalCutsTheGraceShort(t *testing.T) {
 		return len(attempts) == 2 && attempts[0].(map[string]any)["outcome"] == "interrupted"
 	})
 	p.cli("cancel", id).want(0)
+}
+
+// Kill -9 in between: neither a pause nor a key is forgotten, a drain is.
+func TestPauseAndKeysOutliveAKillADrainDoesNot(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", "jobs:\n  held: {script: echo ran}\n  free: {script: echo ran}\n")
+	p := start(t, dir, "--apply", file)
+	p.cli("pause", "held", "--note", "until monday").want(0)
+	p.cli("drain").want(0)
+	id, _ := p.cli("run", "held", "--key", "k", "--json").want(0).json()["id"].(string)
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.done
+	p = start(t, dir, "--apply", file)
+	p.cli("run", "free", "--wait").want(0).has("ran")
+	p.cli("runs", "show", id).want(0).has("It has not started: the job held is paused (until monday).")
+	p.cli("run", "held", "--key", "k").want(0).has(id, "made before")
+	p.cli("run", "held", "--key", "k", "--payload", "1").want(1).has("used with another payload")
+	p.cli("resume", "held").want(0)
+	p.until("it ends", func() bool { return strings.Contains(p.cli("runs", "show", id).stdout, "It succeeded.") })
+}
+
+func TestGraceThatIsOverInterruptsAndExitsWithZero(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", `
+jobs:
+  long:
+    script: {source: "trap 'echo told' TERM; echo begun; while :; do sleep 0.05; done", grace: 500ms}
+    retry: {max_attempts: 1}
+`)
+	p := start(t, dir, "--apply", file, "--shutdown-grace", "1s")
+	id, _ := p.cli("run", "long", "--json").want(0).json()["id"].(string)
+	p.until("the script has begun", func() bool { return strings.Contains(p.cli("logs", id).stdout, "begun") })
+	if code := p.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.log)
+	}
+	p = start(t, dir, "--apply", file)
+	p.until("it runs again, with nothing used up", func() bool {
+		run := p.cli("runs", "show", id, "--json").want(0).json()
+		attempts, _ := run["attempts"].([]any)
+		if len(attempts) != 2 {
+			return false
+		}
+		first, _ := attempts[0].(map[string]any)
+		cause, _ := first["error"].(map[string]any)
+		return first["outcome"] == "interrupted" && cause["kind"] == "shutdown" && run["attempt"] == 1.0
+	})
+	p.cli("logs", id).want(0).has("begun", "told")
+	p.cli("cancel", id).want(0)
+}
+
+func TestEveryFlagOfServeIsAVariable(t *testing.T) {
+	dir := t.TempDir()
+	help := strings.Join(strings.Fields(run(t, dir, "", nil, "serve", "--help").want(0).stdout), " ")
+	_, own, _ := strings.Cut(help, "--json Print JSON.")
+	flags := 0
+	for _, text := range strings.Split(own, " --")[1:] {
+		name, _, _ := strings.Cut(strings.FieldsFunc(text, func(r rune) bool { return r == '=' || r == ' ' })[0], "=")
+		variable := "NIGHTSHIFT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		if flags++; !strings.Contains(own, "("+variable+")") {
+			t.Errorf("--%s: %s is not said", name, variable)
+		}
+	}
+	if flags < 12 {
+		t.Errorf("%d flags in %s", flags, own)
+	}
+	for variable, want := range map[string]string{
+		"NIGHTSHIFT_DB=": "--db", "NIGHTSHIFT_LISTEN=": "--listen", "NIGHTSHIFT_URL=x": "--url",
+		"NIGHTSHIFT_RUN_ALL=1": "--run-all", "NIGHTSHIFT_LOG_LEVEL=loud": "--log-level",
+		"NIGHTSHIFT_WORKERS=0": "--workers", "NIGHTSHIFT_SCRIPT_WORKERS=-1": "--script-workers",
+		"NIGHTSHIFT_SHUTDOWN_GRACE=soon": "--shutdown-grace", "NIGHTSHIFT_TRUSTED_PROXY=x": "--trusted-proxy",
+	} {
+		run(t, dir, "", []string{variable}, "serve").want(2).has(want)
+	}
+	for variable, want := range map[string]string{
+		"NIGHTSHIFT_APPLY=absent.yaml": "absent.yaml", "NIGHTSHIFT_SCRIPTS=absent": "scripts folder",
+		"NIGHTSHIFT_WEBHOOK_PRIVATE=x": "webhook-private",
+	} {
+		run(t, dir, "", []string{variable}, "serve", "--listen", "127.0.0.1:0").want(1).has(want)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"nightshift/api/client"
 	"nightshift/api/wire"
 	"nightshift/jobs"
 )
@@ -15,15 +16,18 @@ type tokensCmd struct {
 	Revoke tokensRevokeCmd `cmd:"" help:"Revoke tokens."`
 }
 
-type tokensListCmd struct{}
+type tokensListCmd struct {
+	Limit  int    `default:"1000" help:"How many."`
+	Cursor string `placeholder:"NEXT" help:"Go on behind an earlier list."`
+}
 
 // Run lists tokens.
-func (tokensListCmd) Run(s *session) error {
+func (cmd tokensListCmd) Run(s *session) error {
 	c, err := s.client()
 	if err != nil {
 		return err
 	}
-	list, err := c.Tokens(s.ctx)
+	list, err := c.Tokens(s.ctx, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
 	if err != nil {
 		return err
 	}
@@ -44,13 +48,14 @@ func (tokensListCmd) Run(s *session) error {
 		}
 	}
 	s.out.table([]string{"TOKEN", "SCOPES", "JOBS", "CREATED", "EXPIRES", "LAST USED"}, rows)
+	s.more(list.Next)
 	return nil
 }
 
 type tokensCreateCmd struct {
 	Name    string   `arg:"" help:"The token's name."`
 	Scope   []string `required:"" placeholder:"SCOPE" help:"read, enqueue, operate or admin."`
-	Jobs    []string `placeholder:"PATTERN" help:"Narrow it to jobs, such as mail-*."`
+	Jobs    []string `aliases:"job" placeholder:"PATTERN" help:"Narrow it to jobs, such as mail-*."`
 	Expires string   `placeholder:"TIME" help:"A time (RFC 3339), or a duration from now such as 90d."`
 }
 

@@ -49,7 +49,7 @@ func whyHeld(r *wire.Run) string {
 	case jobs.HeldDrain:
 		return "the server starts nothing until nightshift resume or a restart"
 	case jobs.HeldDisk:
-		return "the disk of the server is full"
+		return "the database of the server cannot be written" + reasonOf(r.HeldBy)
 	}
 	return "it waits for " + r.HeldBy.Kind + " " + r.HeldBy.Name + reasonOf(r.HeldBy)
 }

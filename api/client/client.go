@@ -106,6 +106,10 @@ func (c *Client) send(ctx context.Context, in call) (*http.Response, error) {
 	}
 	req.Header.Set("User-Agent", c.Agent)
 	res, err := c.HTTP.Do(req)
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err // the call is named below
+	}
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", c.base, err)
 	}
@@ -198,9 +202,9 @@ func (c *Client) Audit(ctx context.Context, p Page) (list wire.Audit, err error)
 	return list, err
 }
 
-// Tokens lists the tokens, without their secrets.
-func (c *Client) Tokens(ctx context.Context) (list wire.Tokens, err error) {
-	_, err = c.answer(ctx, call{method: "GET", path: "/v1/tokens"}, &list)
+// Tokens lists tokens, newest first, without their secrets.
+func (c *Client) Tokens(ctx context.Context, p Page) (list wire.Tokens, err error) {
+	_, err = c.answer(ctx, call{method: "GET", path: "/v1/tokens", query: p.add(nil)}, &list)
 	return list, err
 }
 

@@ -138,7 +138,7 @@ type Token struct {
 	Secret    string    `json:"secret,omitempty"`
 }
 
-// Tokens are all tokens, by name.
+// Tokens is a page of tokens, newest first.
 type Tokens struct {
 	Items []Token `json:"items"`
 	Next  *string `json:"next"`

@@ -12,7 +12,7 @@ import (
 
 const (
 	selectHistory = `
-SELECT ` + runColumns + `, j.name, j.queue, j.paused_at, p.body
+SELECT ` + runColumns + `, j.name, j.queue, j.paused_at, j.pause_note, p.body
 FROM runs r JOIN jobs j ON j.id = r.job LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 	selectAttempts = `
 SELECT number, version, started_at, finished_at, outcome, http_status, exit_code, action, by, reason, next_at,
@@ -37,7 +37,7 @@ func (s *Store) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
 		var bad error
 		_, err := one(tx, selectHistory, func(r Row) {
 			run, bad = scanListed(r)
-			run.Payload, started = payloadOf(r, runColumnCount+3), r.Time(columnAttemptAt)
+			run.Payload, started = payloadOf(r, runColumnCount+4), r.Time(columnAttemptAt)
 		}, id.Seq())
 		if err = errors.Join(err, bad); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (s *Store) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
 	return run, nil
 }
 
-// scanListed reads runColumns and the job's name, queue and pause.
+// scanListed reads runColumns and the job's name, queue, pause and why it is paused.
 func scanListed(r Row) (*jobs.Run, error) {
 	run, err := scanRun(r)
 	run.Job = r.Text(runColumnCount)
@@ -75,11 +75,7 @@ func scanListed(r Row) (*jobs.Run, error) {
 			Reason: "waits for a free worker",
 		}
 		if !r.Null(runColumnCount + 2) {
-			run.HeldBy = &jobs.HeldBy{
-				Kind:   jobs.HeldPaused,
-				Name:   run.Job,
-				Reason: "job " + run.Job + " is paused",
-			}
+			run.HeldBy = jobs.HeldByPause(run.Job, r.Text(runColumnCount+3))
 		}
 	}
 	return run, err

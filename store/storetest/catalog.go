@@ -188,8 +188,13 @@ var pauseClaims = []claim{
 		for _, id := range ids {
 			r := w.run(id)
 			equal(w, "state", r.State, jobs.Queued)
-			equal(w, "held by", r.HeldBy.Kind+" "+r.HeldBy.Name, "paused a")
+			equal(w, "held by", words(r.HeldBy.Kind, r.HeldBy.Name, r.HeldBy.Reason), "paused a deploying")
 		}
+		list, _, err := w.Runs(w.ctx, store.RunFilter{Job: "a"}, store.Page{Limit: 1})
+		w.check(err)
+		equal(w, "held by in lists", list[0].HeldBy.Reason, "deploying")
+		w.pause("a", true, "")
+		equal(w, "held by without a note", w.run(ids[0]).HeldBy.Reason, "the job a is paused")
 		w.pause("a", false, "")
 		equal(w, "held by", w.run(ids[0]).HeldBy.Kind, jobs.HeldWorkers)
 		equal(w, "claimed after resume", len(w.take(10)), 4)

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+// routeOf is the route that a call was matched to; nil: none. The router lets the last parameter
+// of a path take slashes, which no name has.
+func (s *Server) routeOf(c echo.Context) *route {
+	for _, value := range c.ParamValues() {
+		if strings.Contains(value, "/") {
+			return nil
+		}
+	}
+	return s.byPath[c.Request().Method+" "+c.Path()]
+}
+
+const identityKey = "identity"
+
+// identified refuses calls without a token, before anything is said about routes. Open routes pass.
+func (s *Server) identified(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if r := s.routeOf(c); r != nil && r.opens == 0 {
+			return next(c)
+		}
+		who, p := s.access.identify(c.Request().Header.Get("Authorization"))
+		if p != nil {
+			return p
+		}
+		c.Set(identityKey, who)
+		err := next(c)
+		if allow, ok := c.Get(echo.ContextKeyHeaderAllow).(string); ok && err != nil {
+			return &problem{kind: probMethod, detail: "allowed here: " + allow, allow: allow}
+		}
+		return err
+	}
+}
+
+// serve makes the handler of a route: its scope, its query, then what it does.
+func (s *Server) serve(r *route) echo.HandlerFunc {
+	return func(ec echo.Context) error {
+		if s.routeOf(ec) != r {
+			return echo.ErrNotFound
+		}
+		c := &call{Context: ec, s: s, route: r}
+		if r.opens != 0 {
+			c.who, _ = ec.Get(identityKey).(*identity)
+			if c.who == nil || !c.who.has(r.opens) {
+				return refuse(probForbidden, "it needs the scope %s", r.opens)
+			}
+			if r.whole && c.who.Jobs != nil {
+				return refuse(probForbidden, "a token that is narrowed to some jobs does not reach this")
+			}
+		}
+		enc := ec.Request().Header.Get("Content-Encoding")
+		if enc != "" && !strings.EqualFold(enc, "identity") {
+			return refuse(probEncoding, "send it without Content-Encoding")
+		}
+		if err := c.parseInput(); err != nil {
+			return err
+		}
+		if c.bad != nil && r.in == nil {
+			return invalid(c.bad)
+		}
+		return r.handle(c) // which tells c.bad with what is wrong with the body
+	}
+}
+
+// accepts reports whether the caller asks for a stream of events.
+func accepts(r *http.Request, media string) bool {
+	if r.Method == http.MethodHead {
+		return false
+	}
+	for _, line := range r.Header.Values("Accept") {
+		for part := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(part, ";")
+			if strings.EqualFold(strings.TrimSpace(name), media) {
+				return true
+			}
+		}
+	}
+	return false
+}
