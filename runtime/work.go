@@ -158,7 +158,8 @@ func (r *Runtime) decide(l store.Lease, report jobs.Report, now jobs.Time, f for
 		Plan: e.plan, Counts: counts, MaxAttempts: run.MaxAttempts, RunAt: run.RunAt,
 		CancelAsked: f.cancel || errors.Is(report.Stopped, jobs.ErrCancelled),
 		Orphaned:    f.orphan || e.deleted,
-		Report:      report, Payload: run.Payload, Lost: f.lost, Now: now, Random: jitter(),
+		Report:      report, Payload: run.Payload, Progress: run.Progress,
+		Timeout: run.Timeout.Std(), Lost: f.lost, Now: now, Random: jitter(),
 	})
 	finish := store.Finish{
 		Run: run.ID, Number: counts.Number, Job: run.Job, Queue: e.plan.Job.QueueOf(), Version: run.Version,
