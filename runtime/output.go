@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -149,13 +148,13 @@ func (o *output) read(from int64) (data []byte, next int64, more <-chan struct{}
 	return data, from, o.more, o.over
 }
 
-// flushLogs keeps the output of running attempts, at least every 2 s.
+// flushLogs keeps the output of running attempts, at least every 2 s, also while the server stops.
 func (r *Runtime) flushLogs() {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-r.stopping.Done():
+		case <-r.over.Done():
 			return
 		case <-tick.C:
 		}
@@ -166,7 +165,7 @@ func (r *Runtime) flushLogs() {
 		if len(pieces) == 0 {
 			continue
 		}
-		if err := r.wrote(r.store.AppendLog(context.WithoutCancel(r.stopping), pieces)); err != nil {
+		if err := r.wrote(r.store.AppendLog(r.base, pieces)); err != nil {
 			r.log.Warn("output could not be kept yet", "error", err)
 			r.unstore(pieces)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -255,3 +256,24 @@ func (s *sink) deliveries() []delivery {
 }
 
 type doc = map[string]any
+
+func remove(t testing.TB, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sqlite asks the file with the sqlite3 tool, which is another process and another SQLite.
+func sqlite(t testing.TB, db, query string) string {
+	t.Helper()
+	tool, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("the sqlite3 tool is not installed")
+	}
+	out, err := exec.Command(tool, "-init", "/dev/null", "-batch", db, ".timeout 5000", query).CombinedOutput()
+	if err != nil {
+		t.Fatalf("sqlite3: %v: %s", err, out)
+	}
+	return string(out)
+}
