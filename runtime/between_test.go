@@ -1,0 +1,123 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// between is a store that calls a function when a claim has committed and is not yet answered, and
+// tells when a cancel has.
+type between struct {
+	store.Store
+	claimed   func(store.Claimed)
+	cancelled chan struct{}
+}
+
+func (b *between) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
+	got, err := b.Store.Claim(ctx, c)
+	if err == nil && len(got.Leases) > 0 {
+		b.claimed(got)
+	}
+	return got, err
+}
+
+func (b *between) Cancel(ctx context.Context, id jobs.ID, by store.By) (jobs.State, error) {
+	defer close(b.cancelled)
+	return b.Store.Cancel(ctx, id, by)
+}
+
+func TestCancelReachesAnAttemptThatIsJustBeingStarted(t *testing.T) {
+	s := newServer(t, untilStopped)
+	st := &between{Store: s.st, cancelled: make(chan struct{})}
+	s.revive(st)
+	defer s.stop()
+	over := make(chan error, 1)
+	st.claimed = func(got store.Claimed) {
+		go func() {
+			state, err := s.rt.Cancel(context.Background(), got.Leases[0].Run.ID, store.By{Actor: "test"})
+			if err == nil && state != jobs.Running {
+				err = fmt.Errorf("cancel says %s", state)
+			}
+			over <- err
+		}()
+		<-st.cancelled
+		select { // it must not give up before the attempt is known
+		case err := <-over:
+			over <- err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	s.put(webhookJob)
+	s.rt.Start()
+	id := s.submit(jobs.Request{Job: "a"})
+	if run := s.awaitEnd(id); run.State != jobs.Cancelled {
+		t.Errorf("it is %s", run.State)
+	}
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLastOutputIsKeptWhereTheJobIsDeletedMeanwhile(t *testing.T) {
+	release := make(chan struct{})
+	s := newServer(t, func(_ context.Context, c *jobs.Call) jobs.Report {
+		<-release
+		fmt.Fprint(c.Log, "last words\n")
+		return jobs.Report{ExitCode: -1, Failure: unreachable()}
+	})
+	defer s.stop()
+	s.put(webhookJob)
+	s.rt.Start()
+	id := s.submit(jobs.Request{Job: "a"})
+	s.awaitState(id, jobs.Running)
+	if _, err := s.rt.DeleteJob(context.Background(), "a", nil, store.By{}); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	s.awaitEnd(id)
+	if got := s.log(id); got != "last words\n" {
+		t.Errorf("the log is %q", got)
+	}
+}
+
+func TestOutputIsKeptWhileTheServerStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		speak, said, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		s := newServer(t, func(_ context.Context, c *jobs.Call) jobs.Report {
+			<-speak
+			fmt.Fprint(c.Log, "stopping\n")
+			close(said)
+			<-release
+			return jobs.Report{ExitCode: -1}
+		})
+		s.put(webhookJob)
+		s.rt.Start()
+		id := s.submit(jobs.Request{Job: "a"})
+		s.awaitState(id, jobs.Running)
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.rt.Stop(nil) }()
+		time.Sleep(time.Second)
+		close(speak)
+		<-said
+		time.Sleep(2 * time.Second)
+		kept := ""
+		err := s.st.Log(context.Background(), id, func(p store.LogPiece) error {
+			kept += string(p.Data)
+			return nil
+		})
+		if err != nil || kept != "stopping\n" {
+			t.Errorf("two seconds later %q is kept: %v", kept, err)
+		}
+		close(release)
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		s.close()
+	})
+}
