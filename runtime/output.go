@@ -75,6 +75,7 @@ func (o *output) open() *piece {
 		if old.known {
 			o.gone = append(o.gone, old.number)
 		}
+		next.data = old.data[:0] // a flood makes no garbage
 		o.pieces = append(o.pieces[:head], o.pieces[head+1:]...)
 	}
 	return next
