@@ -121,3 +121,36 @@ func TestOutputIsKeptWhileTheServerStops(t *testing.T) {
 		s.close()
 	})
 }
+
+// slowLog is a store that cannot take output, and says so late.
+type slowLog struct {
+	store.Store
+	asked chan struct{}
+	fail  chan struct{}
+}
+
+func (s *slowLog) AppendLog(context.Context, []store.LogPiece) error {
+	close(s.asked)
+	<-s.fail
+	return store.ErrBusy
+}
+
+func TestOutputThatCouldNotBeKeptAtOnceIsKeptWithTheEnd(t *testing.T) {
+	st := &slowLog{asked: make(chan struct{}), fail: make(chan struct{})}
+	s := newServer(t, func(_ context.Context, c *jobs.Call) jobs.Report {
+		fmt.Fprint(c.Log, "important\n")
+		<-st.asked
+		return jobs.Report{ExitCode: -1}
+	})
+	st.Store = s.st
+	s.revive(st)
+	defer s.stop()
+	defer close(st.fail)
+	s.put(webhookJob)
+	s.rt.Start()
+	id := s.submit(jobs.Request{Job: "a"})
+	s.awaitEnd(id)
+	if got := s.log(id); got != "important\n" {
+		t.Errorf("the log is %q", got)
+	}
+}

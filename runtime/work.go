@@ -99,7 +99,7 @@ func (r *Runtime) worker(leases <-chan store.Lease) {
 		now := r.Now()
 		a.cancel(nil)
 		finish := r.decide(l, report, now, forced{})
-		finish.Log = a.output.last()
+		finish.Log = a.output.fresh()
 		r.completed <- completion{lease: l, report: report, finish: finish}
 	}
 }
