@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,4 +154,45 @@ func TestOutputThatCouldNotBeKeptAtOnceIsKeptWithTheEnd(t *testing.T) {
 	if got := s.log(id); got != "important\n" {
 		t.Errorf("the log is %q", got)
 	}
+}
+
+// unreadable is a store whose jobs cannot be read for a while.
+type unreadable struct {
+	store.Store
+	fails atomic.Int64
+}
+
+func (u *unreadable) Job(ctx context.Context, name string) (*jobs.Job, error) {
+	if u.fails.Add(-1) >= 0 {
+		return nil, context.DeadlineExceeded
+	}
+	return u.Store.Job(ctx, name)
+}
+
+func TestJobThatCannotBeReadCostsNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const doc = `{"name":"a","webhook":{"url":"http://127.0.0.1:9/"},` +
+			`"retry":{"rules":[{"if":"true","then":"retry"}],"backoff":{"kind":"fixed"`
+		st, ends := &unreadable{}, 0
+		var s *server
+		s = newServer(t, func(context.Context, *jobs.Call) jobs.Report {
+			if ends++; ends > 1 {
+				return jobs.Report{ExitCode: -1}
+			}
+			s.put(doc + `,"base":"2ms"}}}`) // it is read anew for the decision
+			st.fails.Store(3)
+			return jobs.Report{ExitCode: -1, Failure: unreachable()}
+		})
+		st.Store = s.st
+		s.put(doc + `}}}`)
+		id := s.submit(jobs.Request{Job: "a"})
+		s.revive(st)
+		st.fails.Store(3)
+		s.rt.Start()
+		run := s.awaitEnd(id)
+		if run.State != jobs.Succeeded || len(run.Attempts) != 2 || run.Attempts[0].Decision.By != "job rule 1" || st.fails.Load() >= 0 {
+			t.Errorf("%s, attempts %+v", run.State, run.Attempts)
+		}
+		s.stop()
+	})
 }

@@ -90,6 +90,9 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 	now := r.Now()
 	pending := make([]completion, len(orphans))
 	for i, l := range orphans {
+		if _, err := r.plans.get(ctx, l.Run.Job); err != nil {
+			return err
+		}
 		report := jobs.Report{ExitCode: -1, Notes: []string{"the output of its last two seconds may be missing"}}
 		if l.Spec.Script == nil {
 			report.Notes = nil
