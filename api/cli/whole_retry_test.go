@@ -3,6 +3,7 @@ package cli_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -263,6 +264,49 @@ func TestBudgetsOfRulesAndRunsEnd(t *testing.T) {
 	for _, d := range s.deliveries()[before:] {
 		if n := d.header.Get("Nightshift-Max-Attempts"); n != "4" {
 			t.Errorf("a request says max attempts %s", n)
+		}
+	}
+}
+
+func TestWhatTheReceiverReportsIsBelievedAfterTheJobsRules(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir())
+	s := newSink(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		status, fields, _ := strings.Cut(r.URL.Query().Get("answer"), ",")
+		code, _ := strconv.Atoi(status)
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"type": "https://example.com/no-stock", "detail": "none left", %s}`, fields)
+	})
+	fails := []doc{{"if": `error.type == "https://example.com/no-stock"`, "then": "fail"}}
+	for name, c := range map[string]struct {
+		answer    string
+		rules     []doc
+		state, by string
+		wait      time.Duration
+	}{
+		"retryable-422": {`422,"retryable": true`, nil, "retrying", "reported", time.Hour},
+		"final-503":     {`503,"retryable": false`, nil, "failed", "reported", 0},
+		"after-409":     {`409,"retry_after": 90`, nil, "retrying", "reported", 90 * time.Second},
+		"rule-first":    {`422,"retryable": true`, fails, "failed", "job rule 1", 0},
+		"nothing-500":   {`500,"x": 1`, nil, "retrying", "policy default rule", time.Hour},
+	} {
+		p.put(name, doc{
+			"webhook": doc{"url": s.URL + "/?answer=" + url.QueryEscape(c.answer)},
+			"retry":   doc{"rules": c.rules, "backoff": doc{"kind": "fixed", "base": "1h", "max": "1h", "jitter": 0}},
+		})
+		run := p.awaitRun(p.enqueue(name, nil), "it is decided", func(r *aRun) bool {
+			return r.ended() || r.State == "retrying"
+		})
+		a := run.Attempts[0]
+		if run.State != c.state || !strings.HasPrefix(a.Decision.By, c.by) {
+			t.Errorf("%s: %s by %s, want %s by %s", name, run.State, a.Decision.By, c.state, c.by)
+		}
+		if wait := a.Decision.NextAttemptAt.Sub(a.FinishedAt); c.wait != 0 && wait != c.wait {
+			t.Errorf("%s: waits %v, want %v", name, wait, c.wait)
+		}
+		if a.Error.Kind != "http" || a.Error.Type != "https://example.com/no-stock" || a.Error.Message != "none left" {
+			t.Errorf("%s: error %+v", name, a.Error)
 		}
 	}
 }
