@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -186,5 +188,62 @@ func TestStopOfAServerThatWasStoppedByAnotherSignal(t *testing.T) { // F5
 	}
 	if run := p.run(hook); slow != len(run.Attempts) {
 		t.Errorf("%d requests of %d attempts", slow, len(run.Attempts))
+	}
+}
+
+func TestStopUnderLoadLosesNothingAcknowledged(t *testing.T) { // F4, P1
+	t.Parallel()
+	p := start(t, t.TempDir(), "--shutdown-grace", "5s")
+	s := newSink(t, func(int, http.ResponseWriter, *http.Request) { time.Sleep(2 * time.Millisecond) })
+	p.put("job", doc{"webhook": doc{"url": s.URL}})
+	var (
+		mu           sync.Mutex
+		acknowledged []string
+		wg           sync.WaitGroup
+	)
+	for range 16 {
+		wg.Go(func() {
+			for {
+				status, text, err := p.try("POST", "/v1/jobs/job/runs", nil)
+				if err != nil {
+					return // nobody listens any more
+				}
+				var run aRun
+				if status != 202 || json.Unmarshal(text, &run) != nil {
+					t.Errorf("enqueue: %d %s", status, text)
+					return
+				}
+				mu.Lock()
+				acknowledged = append(acknowledged, run.ID)
+				mu.Unlock()
+			}
+		})
+	}
+	p.until("work is done", func() bool { return len(s.deliveries()) > 500 })
+	began := time.Now()
+	if code := p.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.log)
+	}
+	t.Logf("stopped in %v", time.Since(began))
+	wg.Wait()
+	if left, _ := filepath.Glob(filepath.Join(p.dir, "nightshift.db-*")); left != nil {
+		t.Errorf("it left %v", left)
+	}
+	p = start(t, p.dir)
+	requests := map[string]int{}
+	for _, id := range acknowledged {
+		run := p.end(id)
+		requests[id] = len(run.Attempts)
+		if run.State != "succeeded" || len(run.Attempts) != 1 {
+			t.Errorf("%s: %s", run.State, run.outcomes())
+		}
+	}
+	for _, d := range s.deliveries() {
+		requests[d.header.Get("Nightshift-Run")]--
+	}
+	for id, n := range requests {
+		if n != 0 {
+			t.Errorf("run %s: its attempts less its requests are %d", id, n)
+		}
 	}
 }
