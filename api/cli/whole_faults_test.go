@@ -86,9 +86,6 @@ func TestForeignLockIsBusyAndLosesNothing(t *testing.T) { // contract 2, "Locked
 	if run := p.run(id); run.ended() {
 		t.Errorf("the run is %s while nothing can be written", run.State)
 	}
-	if status := p.call("GET", "/readyz", nil, nil); status != 503 {
-		t.Errorf("ready: %d", status)
-	}
 	fmt.Fprintln(in, "ROLLBACK;")
 	if run := p.end(id); run.State != "succeeded" || string(run.Result) != `"the outcome"` || len(run.Attempts) != 1 {
 		t.Errorf("%s with %s: %s", run.State, run.Result, run.outcomes())

@@ -30,8 +30,8 @@ func living(entry string) (pids []string) {
 // lingering takes a signal with all sorts of attempts and callers under way.
 type lingering struct {
 	*process
-	marker                       string
-	polite, deaf, brief, hanging string // runs
+	marker                string
+	polite, deaf, hanging string // runs
 }
 
 func linger(t *testing.T, grace string) *lingering {

@@ -67,11 +67,11 @@ func TestRedirectIsNoSuccess(t *testing.T) { // case 90, W6
 		if r.URL.Path == "/other" {
 			return
 		}
-		http.Redirect(w, r, "/other", 302)
+		http.Redirect(w, r, "/other", http.StatusFound)
 	})
 	p.put("hook", doc{"webhook": doc{"url": s.URL + "/first"}})
 	run := p.end(p.enqueue("hook", nil))
-	if run.State != "failed" || run.Attempts[0].HTTPStatus != 302 || len(s.deliveries()) != 1 {
+	if run.State != "failed" || run.Attempts[0].HTTPStatus != http.StatusFound || len(s.deliveries()) != 1 {
 		t.Errorf("%s with %d, %d requests", run.State, run.Attempts[0].HTTPStatus, len(s.deliveries()))
 	}
 }
