@@ -196,3 +196,25 @@ func TestJobThatCannotBeReadCostsNoAttempt(t *testing.T) {
 		s.stop()
 	})
 }
+
+func TestStopIsOverWhereTheStoreFailsMeanwhile(t *testing.T) {
+	forever := make(chan struct{})
+	s := newServer(t, func(_ context.Context, c *jobs.Call) jobs.Report {
+		if string(c.Payload) == `"stuck"` {
+			<-forever
+		}
+		return jobs.Report{ExitCode: -1}
+	})
+	bad := &flaky{Store: s.st}
+	s.revive(bad)
+	defer s.close()
+	defer close(forever)
+	s.put(webhookJob)
+	s.rt.Start()
+	s.awaitState(s.submit(jobs.Request{Job: "a", Payload: jobs.Raw(`"stuck"`)}), jobs.Running)
+	bad.fails.Store(1 << 30)
+	bad.err.Store(store.ErrUnknown)
+	if err := s.rt.Stop(nil); err == nil {
+		t.Error("an attempt that nothing is known of is no error")
+	}
+}

@@ -24,18 +24,22 @@ func (r *Runtime) Stop(kill <-chan struct{}) error {
 		close(over)
 	}()
 	var err error
-	if r.endAttempts(over, kill) {
+	if r.endAttempts(over, kill) && !r.stranded() {
 		for _, ch := range r.leases {
 			close(ch)
 		}
 		r.workers.Wait()
 	} else {
-		err = fmt.Errorf("%d attempts did not end: they count as lost at the next start", r.active.count())
+		err = fmt.Errorf("%d attempts have no end on disk: they count as lost at the next start",
+			r.active.count())
 	}
 	r.end()
 	r.upkeep.Wait()
 	return err
 }
+
+// stranded reports whether the dispatcher ended before its attempts did, for the store failed.
+func (r *Runtime) stranded() bool { return r.active.count() > 0 }
 
 // endAttempts waits for the attempts under way and reports whether all have ended. Scripts are
 // told to stop their grace before the end, at once where it is longer; from the end on everything
