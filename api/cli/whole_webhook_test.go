@@ -108,3 +108,52 @@ func TestDrippingAndEndlessAnswersAreBounded(t *testing.T) { // case 92, W2, W3
 		t.Errorf("the server grew by %d MiB", grown>>20)
 	}
 }
+
+func TestConnectionsThatBreakCostOneRequestAnAttempt(t *testing.T) { // W5, W14
+	t.Parallel()
+	p := start(t, t.TempDir(), "--workers", "8")
+	s := newSink(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		c, buf, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close() // at once, though the answer says otherwise
+		switch n % 5 {
+		case 0: // not a word
+		case 1:
+			_, _ = buf.WriteString("HTTP/1.1 200 OK\r\nContent-Le")
+		case 2:
+			_, _ = buf.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+		default:
+			_, _ = buf.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		}
+		_ = buf.Flush()
+	})
+	p.put("job", doc{"webhook": doc{"url": s.URL}, "retry": doc{"max_attempts": 100, "backoff": quick}})
+	var ids []string
+	for range 120 {
+		ids = append(ids, p.enqueue("job", nil))
+	}
+	requests := map[string]int{}
+	for _, id := range ids {
+		run := p.end(id)
+		if run.State != "succeeded" {
+			t.Errorf("%s: %s", run.State, run.outcomes())
+		}
+		for _, a := range run.Attempts[:len(run.Attempts)-1] {
+			if a.Error.Kind != "connection" {
+				t.Errorf("attempt %d: %+v", a.Number, a.Error)
+			}
+		}
+		requests[id] = len(run.Attempts)
+	}
+	for _, d := range s.deliveries() {
+		requests[d.header.Get("Nightshift-Run")]--
+	}
+	for id, n := range requests {
+		if n != 0 {
+			t.Errorf("run %s: its attempts less its requests are %d", id, n)
+		}
+	}
+}
