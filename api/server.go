@@ -123,7 +123,8 @@ func (s *Server) Serve(ln net.Listener) error {
 	return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 }
 
-// Shutdown closes the listener, ends streams and waits, and lets other calls end in a few seconds.
+// Shutdown closes the listener, ends streams and waits, and lets other calls end in a few seconds,
+// or until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	grace, cancel := context.WithTimeout(ctx, stopGrace)
@@ -133,7 +134,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = s.http.Close()
 	}
 	s.loops.Wait()
-	if touched := s.access.touch(ctx); touched != nil {
+	if touched := s.access.touch(context.WithoutCancel(ctx)); touched != nil {
 		s.log.Warn("when tokens were last used is not kept", "error", touched)
 	}
 	return err

@@ -149,6 +149,23 @@ func (s *survey) call(n *ast.CallNode) {
 	for _, arg := range n.Arguments {
 		s.visit(arg)
 	}
+	if text, ok := writtenOut(n.Arguments); ok && callee.Value == "duration" {
+		if _, err := durationOf(text); err != nil {
+			s.fail(n.Arguments[0], "%v", err)
+		}
+	}
+}
+
+// writtenOut is the text that is the only argument.
+func writtenOut(args []ast.Node) (text string, ok bool) {
+	if len(args) != 1 {
+		return "", false
+	}
+	n, ok := args[0].(*ast.StringNode)
+	if ok {
+		text = n.Value
+	}
+	return text, ok
 }
 
 func (s *survey) binary(n *ast.BinaryNode) {

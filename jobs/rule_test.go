@@ -156,6 +156,7 @@ func TestMistakesAreRefusedWhenSavedWithTheirPlace(t *testing.T) {
 		`http.status == "429"`:                     "line 1, column 13: invalid operation: == (mismatched types int and string)",
 		`"a" > 1`:                                  "line 1, column 5: invalid operation: > (mismatched types string and int)",
 		`elapsed > 60`:                             `line 1, column 9: invalid operation: > (mismatched types duration and int); write a duration as duration("90s")`,
+		`elapsed > duration("soon")`:               `line 1, column 20: want a duration such as`,
 		`http.status / 0 > 1`:                      "line 1, column 13: division by zero",
 		`http.status % 0 > 1`:                      "line 1, column 13: division by zero",
 		`http.status ==`:                           "line 1, column 14: unexpected end of the expression",

@@ -26,6 +26,13 @@ type completion struct {
 	finish  store.Finish
 }
 
+// decideAgain takes in what the store knew better; the output stays what it was.
+func (c *completion) decideAgain(r *Runtime, f forced) {
+	log := c.finish.Log
+	c.finish = r.decide(c.lease, c.report, c.finish.Now, f)
+	c.finish.Log = log
+}
+
 // dispatcher is the state of the one loop that claims.
 type dispatcher struct {
 	*Runtime
@@ -140,28 +147,36 @@ func (d *dispatcher) turn() bool {
 	for i := range d.done {
 		claim.Finished[i] = d.done[i].finish
 	}
+	// Who cancels a run that was given out meanwhile waits until it can be told to stop.
+	d.launching.Lock()
 	got, err := d.store.Claim(d.base, claim)
-	if err != nil {
-		return d.failed(err)
+	if err == nil {
+		d.apply(claim.Finished, got)
 	}
+	d.launching.Unlock()
+	return err == nil || d.failed(err)
+}
+
+// apply tells what became of the attempts that ended, then starts those that were given out: one
+// may be of the same run.
+func (d *dispatcher) apply(finished []store.Finish, got store.Claimed) {
 	if d.diskFull.Swap(false) {
 		d.log.Warn("the database can be written again: work goes on")
 	}
-	if len(claim.Finished) > 0 || len(got.Leases) > 0 {
+	if len(finished) > 0 || len(got.Leases) > 0 {
 		d.lastWork.Store(time.Now().UnixMilli())
 	}
 	d.nextDue, d.again = got.NextDue, got.More
-	for _, l := range got.Leases { // first: workers wait for them
-		pool := poolOf(l)
-		d.running[pool]++
-		d.launch(pool, l)
-	}
 	done := d.done
 	d.done = nil
 	for i, res := range got.Results {
 		d.settle(done[i], res)
 	}
-	return true
+	for _, l := range got.Leases {
+		pool := poolOf(l)
+		d.running[pool]++
+		d.launch(pool, l)
+	}
 }
 
 // failed keeps the outcomes under way when the store cannot take them; they are tried until they
@@ -199,7 +214,7 @@ func (d *dispatcher) settle(c completion, res store.FinishResult) {
 	case res.Err == nil:
 		d.finished(c)
 	case errors.Is(res.Err, store.ErrState):
-		c.finish = d.decide(c.lease, c.report, c.finish.Now, forced{cancel: res.CancelAsked, orphan: res.Orphaned})
+		c.decideAgain(d.Runtime, forced{cancel: res.CancelAsked, orphan: res.Orphaned})
 		d.done = append(d.done, c)
 		d.again = true
 	default:

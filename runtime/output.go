@@ -1,7 +1,7 @@
 package runtime
 
 import (
-	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,8 +36,8 @@ type output struct {
 type piece struct {
 	number int
 	data   []byte
-	stored bool // as it is
-	known  bool // the store has a row of it
+	stored int  // so many bytes are in the store
+	known  bool // the store may have a row of it
 }
 
 func newOutput(l store.Lease) *output {
@@ -53,7 +53,6 @@ func (o *output) Write(p []byte) (int, error) {
 		last := o.open()
 		k := min(len(p), pieceSize-len(last.data))
 		last.data = append(last.data, p[:k]...)
-		last.stored = false
 		o.total += int64(k)
 		p = p[k:]
 	}
@@ -76,6 +75,7 @@ func (o *output) open() *piece {
 		if old.known {
 			o.gone = append(o.gone, old.number)
 		}
+		next.data = old.data[:0] // a flood makes no garbage
 		o.pieces = append(o.pieces[:head], o.pieces[head+1:]...)
 	}
 	return next
@@ -87,30 +87,41 @@ func (o *output) bounds() (head, tail int) {
 	return max(0, min(headPieces, left)), max(1, min(tailPieces, left))
 }
 
-// fresh gives what the store does not have yet, and takes it as stored.
+// fresh gives what is not known to be in the store.
 func (o *output) fresh() []store.LogPiece {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var list []store.LogPiece
 	for _, p := range o.pieces {
-		if p.stored {
+		if p.stored == len(p.data) {
 			continue
 		}
 		list = append(list, store.LogPiece{
 			Run: o.run, Attempt: o.number, Piece: p.number, Offset: int64(p.number) * pieceSize,
 			Data: append([]byte(nil), p.data...),
 		})
-		p.stored, p.known = true, true
+		p.known = true
 	}
 	for _, n := range o.gone {
 		list = append(list, store.LogPiece{Run: o.run, Attempt: o.number, Piece: n, Drop: true})
 	}
-	o.gone = nil
 	return list
 }
 
-// last is fresh at the end of the attempt.
-func (o *output) last() []store.LogPiece { return o.fresh() }
+// kept is told of a piece of fresh that the store has taken.
+func (o *output) kept(lp store.LogPiece) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if lp.Drop {
+		o.gone = slices.DeleteFunc(o.gone, func(n int) bool { return n == lp.Piece })
+		return
+	}
+	for _, p := range o.pieces {
+		if p.number == lp.Piece {
+			p.stored = max(p.stored, len(lp.Data))
+		}
+	}
+}
 
 // close wakes followers for the last time.
 func (o *output) close() {
@@ -149,13 +160,13 @@ func (o *output) read(from int64) (data []byte, next int64, more <-chan struct{}
 	return data, from, o.more, o.over
 }
 
-// flushLogs keeps the output of running attempts, at least every 2 s.
+// flushLogs keeps the output of running attempts, at least every 2 s, also while the server stops.
 func (r *Runtime) flushLogs() {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-r.stopping.Done():
+		case <-r.over.Done():
 			return
 		case <-tick.C:
 		}
@@ -166,29 +177,14 @@ func (r *Runtime) flushLogs() {
 		if len(pieces) == 0 {
 			continue
 		}
-		if err := r.wrote(r.store.AppendLog(context.WithoutCancel(r.stopping), pieces)); err != nil {
+		if err := r.wrote(r.store.AppendLog(r.base, pieces)); err != nil {
 			r.log.Warn("output could not be kept yet", "error", err)
-			r.unstore(pieces)
-		}
-	}
-}
-
-// unstore lets pieces that could not be written be tried again.
-func (r *Runtime) unstore(pieces []store.LogPiece) {
-	for _, lp := range pieces {
-		a := r.active.get(lp.Run)
-		if a == nil || a.output.number != lp.Attempt {
 			continue
 		}
-		a.output.mu.Lock()
-		for _, p := range a.output.pieces {
-			if p.number == lp.Piece {
-				p.stored = false
+		for _, lp := range pieces {
+			if a := r.active.get(lp.Run); a != nil && a.output.number == lp.Attempt {
+				a.output.kept(lp)
 			}
 		}
-		if lp.Drop {
-			a.output.gone = append(a.output.gone, lp.Piece)
-		}
-		a.output.mu.Unlock()
 	}
 }

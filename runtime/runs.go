@@ -96,7 +96,10 @@ func (r *Runtime) Cancel(ctx context.Context, id jobs.ID, by store.By) (jobs.Sta
 		return state, err
 	}
 	if state == jobs.Running {
-		if a := r.active.get(id); a != nil {
+		r.launching.Lock()
+		a := r.active.get(id)
+		r.launching.Unlock()
+		if a != nil {
 			a.stop(jobs.ErrCancelled)
 		}
 	}

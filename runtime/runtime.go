@@ -47,11 +47,12 @@ type Runtime struct {
 	plans plans
 	hub   hub
 
-	active actives
-	ends   ends
-	leases [store.Pools]chan store.Lease
-	poke   chan struct{} // something other than the store wants the dispatcher's attention
-	fatal  chan error
+	active    actives
+	launching sync.Mutex // held from a claim until what it gave out is in active
+	ends      ends
+	leases    [store.Pools]chan store.Lease
+	poke      chan struct{} // something other than the store wants the dispatcher's attention
+	fatal     chan error
 
 	draining atomic.Bool
 	diskFull atomic.Bool
@@ -61,6 +62,8 @@ type Runtime struct {
 
 	stop       context.CancelFunc // ends the dispatcher and the upkeep
 	stopping   context.Context
+	end        context.CancelFunc // ends the keeping of output, after the last attempt
+	over       context.Context
 	base       context.Context // of attempts
 	dispatcher sync.WaitGroup
 	workers    sync.WaitGroup
@@ -99,6 +102,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 		r.leases[pool] = make(chan store.Lease, n)
 	}
 	r.stopping, r.stop = context.WithCancel(r.base)
+	r.over, r.end = context.WithCancel(r.base)
 	if err := r.recover(ctx); err != nil {
 		return nil, fmt.Errorf("recover runs of the last process: %w", err)
 	}

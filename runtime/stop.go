@@ -24,17 +24,22 @@ func (r *Runtime) Stop(kill <-chan struct{}) error {
 		close(over)
 	}()
 	var err error
-	if r.endAttempts(over, kill) {
+	if r.endAttempts(over, kill) && !r.stranded() {
 		for _, ch := range r.leases {
 			close(ch)
 		}
 		r.workers.Wait()
 	} else {
-		err = fmt.Errorf("%d attempts did not end: they count as lost at the next start", r.active.count())
+		err = fmt.Errorf("%d attempts have no end on disk: they count as lost at the next start",
+			r.active.count())
 	}
+	r.end()
 	r.upkeep.Wait()
 	return err
 }
+
+// stranded reports whether the dispatcher ended before its attempts did, for the store failed.
+func (r *Runtime) stranded() bool { return r.active.count() > 0 }
 
 // endAttempts waits for the attempts under way and reports whether all have ended. Scripts are
 // told to stop their grace before the end, at once where it is longer; from the end on everything
@@ -89,12 +94,23 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 	now := r.Now()
 	pending := make([]completion, len(orphans))
 	for i, l := range orphans {
+		if _, err := r.plans.get(ctx, l.Run.Job); err != nil {
+			return err
+		}
 		report := jobs.Report{ExitCode: -1, Notes: []string{"the output of its last two seconds may be missing"}}
 		if l.Spec.Script == nil {
 			report.Notes = nil
 		}
 		f := forced{lost: true, cancel: l.Run.CancelRequestedAt != 0}
 		pending[i] = completion{lease: l, report: report, finish: r.decide(l, report, now, f)}
+		if l.Spec.Script == nil {
+			continue
+		}
+		mark, err := r.deathMark(ctx, l)
+		if err != nil {
+			return fmt.Errorf("read the output of run %s: %w", l.Run.ID, err)
+		}
+		pending[i].finish.Log = []store.LogPiece{mark}
 	}
 	for len(pending) > 0 {
 		finishes := make([]store.Finish, len(pending))
@@ -113,7 +129,7 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 				r.finished(c)
 			case errors.Is(res.Err, store.ErrState):
 				f := forced{lost: true, cancel: res.CancelAsked, orphan: res.Orphaned}
-				c.finish = r.decide(c.lease, c.report, now, f)
+				c.decideAgain(r, f)
 				again = append(again, c)
 			default:
 				return fmt.Errorf("run %s: %w", c.lease.Run.ID, res.Err)
@@ -122,4 +138,23 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 		pending = again
 	}
 	return nil
+}
+
+const deathText = "[... the server died here: the last 2 s of the output may be missing ...]\n"
+
+// deathMark is the end of the output that a script had when its server died.
+func (r *Runtime) deathMark(ctx context.Context, l store.Lease) (store.LogPiece, error) {
+	mark := store.LogPiece{Run: l.Run.ID, Attempt: l.Run.Counts.Number, Data: []byte(deathText)}
+	err := r.store.Log(ctx, l.Run.ID, func(p store.LogPiece) error {
+		if p.Attempt != mark.Attempt || len(p.Data) == 0 {
+			return nil
+		}
+		mark.Piece, mark.Offset = p.Piece+1, p.Offset+int64(len(p.Data))
+		mark.Data = []byte(deathText)
+		if p.Data[len(p.Data)-1] != '\n' {
+			mark.Data = []byte("\n" + deathText)
+		}
+		return nil
+	})
+	return mark, err
 }

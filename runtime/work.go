@@ -103,7 +103,7 @@ func (r *Runtime) worker(leases <-chan store.Lease) {
 		now := r.Now()
 		a.cancel(nil)
 		finish := r.decide(l, report, now, forced{})
-		finish.Log = a.output.last()
+		finish.Log = a.output.fresh()
 		r.ends.add(completion{attempt: a, lease: l, report: report, finish: finish})
 	}
 }
@@ -119,9 +119,9 @@ func (r *Runtime) execute(a *attempt) (report jobs.Report) {
 		}
 	}()
 	run := a.lease.Run
-	plan, err := r.plans.get(r.base, run.Job)
+	plan, err := r.planOf(a.ctx, run.Job)
 	if err != nil {
-		return jobs.Report{ExitCode: -1, Failure: &jobs.Failure{Kind: jobs.FailSpawn, Type: "job", Message: err.Error()}}
+		return jobs.Report{ExitCode: -1, Stopped: err}
 	}
 	kind := r.cfg.Kinds[a.lease.Spec.Kind()]
 	if kind == nil {
@@ -145,24 +145,42 @@ func (r *Runtime) execute(a *attempt) (report jobs.Report) {
 	})
 }
 
+// planOf reads a job as it stands. Where the store cannot be read it tries until ctx ends, and then
+// gives the cause: an attempt must not fail for that, nor be decided about by other rules.
+func (r *Runtime) planOf(ctx context.Context, job string) (*planned, error) {
+	for told := false; ; {
+		e, err := r.plans.get(ctx, job)
+		if err == nil {
+			return e, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !told {
+			told = true
+			r.log.Error("a job cannot be read: tried until it can", "job", job, "error", err)
+		}
+		select {
+		case <-time.After(retryWrite):
+		case <-ctx.Done():
+		}
+	}
+}
+
 // forced is what the store knew better than the decision.
 type forced struct{ cancel, orphan, lost bool }
 
 // decide asks jobs.Decide and makes of it what the store is to apply.
 func (r *Runtime) decide(l store.Lease, report jobs.Report, now jobs.Time, f forced) store.Finish {
 	run := l.Run
-	e, err := r.plans.get(r.base, run.Job)
-	if err != nil {
-		r.log.Error("cannot read a job for a decision: the policy default decides", append(runAttrs(l), "error", err)...)
-		plan, _ := jobs.Compile(&jobs.Job{Name: run.Job}, nil, nil) // an empty job compiles
-		e = &planned{plan: plan}
-	}
+	e, _ := r.planOf(r.base, run.Job) // which never ends
 	counts := run.Counts
 	t := jobs.Decide(jobs.Ending{
 		Plan: e.plan, Counts: counts, MaxAttempts: run.MaxAttempts, RunAt: run.RunAt,
 		CancelAsked: f.cancel || errors.Is(report.Stopped, jobs.ErrCancelled),
 		Orphaned:    f.orphan || e.deleted,
-		Report:      report, Payload: run.Payload, Lost: f.lost, Now: now, Random: jitter(),
+		Report:      report, Payload: run.Payload, Progress: run.Progress,
+		Timeout: run.Timeout.Std(), Lost: f.lost, Now: now, Random: jitter(),
 	})
 	finish := store.Finish{
 		Run: run.ID, Number: counts.Number, Job: run.Job, Queue: e.plan.Job.QueueOf(), Version: run.Version,

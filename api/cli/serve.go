@@ -263,43 +263,54 @@ func (sv *serving) run() error {
 // the process and then to its group.
 const sameSignal = 500 * time.Millisecond
 
-// stop ends everything: first the listener, then the attempts within their grace, which the next
-// signal cuts short.
+// stop ends everything: the listener at once, the attempts within their grace, which the next signal
+// cuts short, and callers that do not end by themselves soon after the last attempt.
 func (sv *serving) stop(signals <-chan os.Signal) error {
 	kill := make(chan struct{})
 	over := make(chan struct{})
 	defer close(over)
-	go func() {
-		began := time.Now()
-		for {
-			select {
-			case <-signals:
-				if time.Since(began) < sameSignal {
-					continue
-				}
-				sv.log.Warn("stopping at once")
-				close(kill)
-			case <-over:
-			}
-			return
-		}
-	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(sv.s.ctx), 10*time.Second)
-	defer cancel()
-	if err := sv.srv.Shutdown(ctx); err != nil {
-		sv.log.Warn("calls were cut off", "error", err)
+	go sv.forceOn(signals, kill, over)
+	calls, cutOff := context.WithCancel(context.WithoutCancel(sv.s.ctx))
+	defer cutOff()
+	answered := make(chan error, 1)
+	go func() { answered <- sv.srv.Shutdown(calls) }()
+	err := sv.rt.Stop(kill)
+	timer := time.AfterFunc(lastAnswers, cutOff)
+	defer timer.Stop()
+	if cut := <-answered; cut != nil {
+		sv.log.Warn("calls were cut off", "error", cut)
 	}
-	if err := sv.rt.Stop(kill); err != nil {
+	if err != nil {
 		sv.kinds.Close = nil // it would wait for the attempts
 		return err
 	}
-	err := sv.st.Close()
+	err = sv.st.Close()
 	sv.st = nil
 	if err == nil {
 		sv.log.Info("stopped")
 	}
 	return err
 }
+
+// forceOn closes kill at the next signal, until over.
+func (sv *serving) forceOn(signals <-chan os.Signal, kill chan<- struct{}, over <-chan struct{}) {
+	began := time.Now()
+	for {
+		select {
+		case <-signals:
+			if time.Since(began) < sameSignal {
+				continue
+			}
+			sv.log.Warn("stopping at once")
+			close(kill)
+		case <-over:
+		}
+		return
+	}
+}
+
+// lastAnswers is how long calls may go on when the last attempt has ended.
+const lastAnswers = 300 * time.Millisecond
 
 // answersLeft is how long callers may still get their answers before the process exits.
 const answersLeft = time.Second

@@ -112,7 +112,9 @@ func (a *attempt) startShim(o order) error {
 		Path: a.kind.program, Args: []string{shimName}, Dir: "/",
 		Env:   shimEnvironment,
 		Stdin: p.stdin, Stdout: p.outputEnd, Stderr: p.outputEnd,
-		ExtraFiles:  []*os.File{controlFD - 3: p.controlEnd, statusFD - 3: p.statusEnd},
+		ExtraFiles: []*os.File{
+			controlFD - 3: p.controlEnd, statusFD - 3: p.statusEnd, busyFD - 3: a.kind.temp.busy,
+		},
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // Ctrl-C is the server's affair
 	}
 	if err := a.shim.Start(); err != nil {

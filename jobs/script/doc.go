@@ -15,6 +15,8 @@
 // session or process group, stopped or not, stays a descendant of its shim, for the kernel hands
 // orphans to the nearest living subreaper. When the attempt is over or the server has died the shim
 // kills its descendants until wait(2) says that it has no child, which proves that none is left.
+// The next New waits for shims whose server died, some seconds at most, so that nothing is started
+// beside what they kill.
 // The server is a subreaper as well: where the shim was killed (kill -9 $PPID, out of memory) the
 // script's first process dies with it, the rest becomes the server's, which kills it; the attempt
 // has failed and says so. What can still live on: the rest of the tree, where server and shim are

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,12 +18,15 @@ const (
 	claimMark   = ".nightshift-attempts"
 )
 
+var errBusy = errors.New("shims of a server that died are not done yet")
+
 var errClaim = errors.New("a folder of its own could not be kept: another server removes it")
 
 // A claim is a folder that belongs to this process for as long as it lives.
 type claim struct {
 	Path string
 	lock *os.File
+	busy *os.File // the mark, locked: its shims hold it too
 }
 
 // claimFolder makes a folder below parent and locks it with flock(2): the kernel unlocks it when
@@ -48,9 +52,33 @@ func claimFolder(parent string) (claim, error) {
 	return claim{}, errClaim
 }
 
-// markClaim makes the mark in a folder that was just claimed.
-func markClaim(c claim) error {
-	return os.WriteFile(filepath.Join(c.Path, claimMark), nil, 0o600)
+// markClaim makes the mark in a folder that was just claimed. The mark is locked as long as the
+// server or a shim of it lives, for they share what this opens.
+func markClaim(c claim) (marked claim, err error) {
+	c.busy, err = os.OpenFile(filepath.Join(c.Path, claimMark), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return c, err
+	}
+	return c, unix.Flock(int(c.busy.Fd()), unix.LOCK_SH)
+}
+
+// awaitShims waits until no shim of a server that died is left, each having killed its script
+// before it ends, and reports that. They are quick: a start does not wait for what cannot be killed.
+func awaitShims(path string) bool {
+	f, err := os.OpenFile(filepath.Join(path, claimMark), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return true // it bears no mark, so it is not looked at
+	}
+	defer f.Close()
+	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
 }
 
 // isMarked reports whether a folder bears the mark.

@@ -16,9 +16,11 @@ func TestStaleFoldersAreRemovedAndLivingOnesKept(t *testing.T) {
 	if err := os.MkdirAll(stale, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := markClaim(claim{Path: filepath.Join(temp, claimPrefix+"1")}); err != nil {
+	old, err := markClaim(claim{Path: filepath.Join(temp, claimPrefix+"1")})
+	if err != nil {
 		t.Fatal(err)
 	}
+	old.busy.Close()
 	if err := os.WriteFile(filepath.Join(temp, claimPrefix+"file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

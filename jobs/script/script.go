@@ -40,8 +40,8 @@ type Kind struct {
 var _ jobs.Kind = (*Kind)(nil)
 
 // New makes the kind ready: it opens the running binary, takes a folder below Temp and, where the
-// machine permits, a cgroup below the server's own, clears away what servers that died left there,
-// and starts a shim to see that it works. It makes this process a subreaper and undumpable, so
+// machine permits, a cgroup below the server's own, waits for the shims of servers that died and
+// clears away what those left there, and starts a shim to see that it works. It makes this process a subreaper and undumpable, so
 // that scripts of the same user cannot read its environment, memory and descriptors.
 func New(cfg Config) (*Kind, error) { return newKind(cfg, ownCgroup) }
 
@@ -119,11 +119,17 @@ func (k *Kind) claimTemp() (err error) {
 	if parent, err = filepath.Abs(parent); err != nil {
 		return err
 	}
-	dropStale(parent, isMarked, removeTree)
+	dropStale(parent, isMarked, func(path string) error {
+		if !awaitShims(path) {
+			return errBusy
+		}
+		return removeTree(path)
+	})
 	if k.temp, err = claimFolder(parent); err != nil {
 		return err
 	}
-	return markClaim(k.temp)
+	k.temp, err = markClaim(k.temp)
+	return err
 }
 
 // claimCgroup takes a cgroup for the attempts' own where cgroup.kill is there.
@@ -203,6 +209,7 @@ func (k *Kind) Close() {
 	if k.temp.Path != "" {
 		_ = removeTree(k.temp.Path)
 		k.temp.lock.Close()
+		k.temp.busy.Close()
 		k.temp = claim{}
 	}
 	if k.exe != nil {

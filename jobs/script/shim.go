@@ -20,7 +20,8 @@ const shimName = "nightshift-shim"
 const (
 	controlFD = 3 // orders and commands; its end of file is the server's death
 	statusFD  = 4 // what the shim says
-	firstFree = 5
+	busyFD    = 5 // holds a lock until the shim ends: see awaitShims
+	firstFree = 6
 )
 
 // linger is how long others may go on after the script's first process has ended by itself: the
@@ -36,7 +37,7 @@ func IsShim() bool { return len(os.Args) > 0 && os.Args[0] == shimName }
 func ShimMain() int {
 	runtime.LockOSThread() // the script's parent-death signal is bound to this thread
 	closeInherited()
-	for _, fd := range []int{controlFD, statusFD} {
+	for _, fd := range []int{controlFD, statusFD, busyFD} {
 		unix.CloseOnExec(fd)
 	}
 	// Should the script have stopped this process, the server's death wakes it.

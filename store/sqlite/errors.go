@@ -18,6 +18,19 @@ func code(err error) int {
 	return 0
 }
 
+// explainOpen says in words what keeps a file from being opened.
+func explainOpen(err error) error {
+	switch code(err) & 0xff {
+	case lib.SQLITE_READONLY:
+		return fmt.Errorf("it is read-only: this user must be able to write the file: %w", err)
+	case lib.SQLITE_CANTOPEN:
+		return fmt.Errorf("this user must be able to read and write the file and its folder: %w", err)
+	case lib.SQLITE_BUSY:
+		return fmt.Errorf("another process holds it, for ten seconds already: %w", err)
+	}
+	return err
+}
+
 // classify maps errors of statements by their code, never by their text.
 func classify(err error) error {
 	if err == nil {

@@ -79,7 +79,7 @@ func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 	d := &db{path: real, lock: lk, w: newWriter()}
 	if err := d.open(ctx, cfg); err != nil {
 		d.closeAll()
-		return nil, fmt.Errorf("open database %s: %w", path, err)
+		return nil, fmt.Errorf("open database %s: %w", path, explainOpen(err))
 	}
 	return d, nil
 }

@@ -73,6 +73,25 @@ var ledgerClaims = []claim{
 		equal(w, "entry", words(list[4].At, list[4].Actor, list[4].Kind, string(list[4].Change)),
 			words(w.now, "token tester", "run", `{"run":"`+again.ID.String()+`"}`))
 	}},
+	{"NoteIsInTheAuditAndChangesNothingElse", func(w *world) {
+		w.jobs("a")
+		id := w.enqueue("a", dueIn(time.Hour)).ID
+		run, entries := w.run(id), len(audit(w))
+		w.tick(time.Second)
+		by := w.by()
+		by.Note = "before the upgrade"
+		w.check(w.Note(w.ctx, by, "drain", "server", "server"))
+		list := audit(w)
+		equal(w, "entries", len(list), entries+1)
+		list[0].ID = 0
+		equal(w, "entry", diff(list[0], store.AuditEntry{
+			At: w.now, Actor: "token tester", Action: "drain", Kind: "server", Name: "server",
+			Note: "before the upgrade",
+		}), "")
+		equal(w, "the run", diff(w.run(id), run), "")
+		w.reopen()
+		equal(w, "entries after a start", len(audit(w)), entries+1)
+	}},
 	{"CursorThatIsNoneIsInvalid", func(w *world) {
 		_, _, err := w.Audit(w.ctx, store.Page{Limit: 1, Cursor: "-1"})
 		wantInvalid(w, err, "cursor")

@@ -45,6 +45,14 @@ func (m *model) runNow(id jobs.ID, now jobs.Time) (changed bool, err error) {
 	return true, nil
 }
 
+func (m *model) shift(step time.Duration) {
+	for _, r := range m.runs {
+		if r.State == jobs.Retrying {
+			r.DueAt = r.DueAt.Add(step)
+		}
+	}
+}
+
 func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
 	r := m.runs[rq.Of]
 	if r == nil {

@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Delete", deleteClaims},
 		{"Claim", slices.Concat(claimClaims, turnClaims)},
 		{"Finish", slices.Concat(finishClaims, recoveryClaims)},
+		{"Shift", shiftClaims},
 		{"Cancel", cancelClaims},
 		{"Requeue", requeueClaims},
 		{"Remove", removeClaims},

@@ -98,6 +98,8 @@ func (w *walker) actions() (list []action) {
 		{2, action{"remove", w.walkRemove}},
 		{2, action{"prune", w.walkPrune}},
 		{10, action{"time", w.walkTime}},
+		{2, action{"shift", w.walkShift}},
+		{1, action{"note", w.walkNote}},
 		{1, action{"reopen", w.walkReopen}},
 	} {
 		for range a.times {

@@ -134,6 +134,20 @@ func (w *walker) walkTime() {
 	w.tick(d)
 }
 
+// walkShift is a wall clock that was set, which retries follow.
+func (w *walker) walkShift() {
+	step := time.Duration(w.Int64N(int64(2*time.Hour))) - time.Hour
+	step = step.Truncate(time.Millisecond)
+	w.tick(step)
+	w.model.shift(step)
+	w.check(w.Shift(w.ctx, step))
+}
+
+func (w *walker) walkNote() {
+	w.check(w.Note(w.ctx, w.by(), "drain", "server", "server"))
+	w.wantAudit("drain", "server")
+}
+
 // walkReopen is a crash: what was running has no end, and is told of as orphans.
 func (w *walker) walkReopen() {
 	w.reopen()
