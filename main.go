@@ -19,9 +19,16 @@ import (
 // version is set by the linker for a release: -ldflags "-X main.version=1.2.3".
 var version = ""
 
+// gcPercent lets the heap, which is small whatever the queue holds, grow further between
+// collections: about 4 % of the server's time under load for some 20 MiB.
+const gcPercent = 200
+
 func main() {
 	if script.IsShim() {
 		os.Exit(script.ShimMain())
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
