@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -71,7 +72,15 @@ func linger(t *testing.T, grace string) *lingering {
 func (l *lingering) callers() {
 	l.t.Helper()
 	go func() { _, _, _ = l.try("GET", "/v1/runs/"+l.deaf+"?wait=60s", nil) }()
-	go func() { l.cli("logs", l.deaf, "-f") }()
+	follow := exec.Command(binary, "logs", l.deaf, "-f")
+	follow.Dir, follow.Env = l.dir, environment("NIGHTSHIFT_SERVER="+l.url)
+	if err := follow.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		_ = follow.Process.Kill()
+		_ = follow.Wait()
+	})
 	token, _ := os.ReadFile(filepath.Join(l.dir, "nightshift.db.token"))
 	c, err := net.Dial("tcp", strings.TrimPrefix(l.url, "http://"))
 	if err != nil {

@@ -128,7 +128,7 @@ func TestDrippingAndEndlessAnswersAreBounded(t *testing.T) { // case 92, W2, W3
 	}
 }
 
-func TestConnectionsThatBreakCostOneRequestAnAttempt(t *testing.T) { // W5, W14
+func TestAttemptIsOneRequestAtMostOverConnectionsThatBreak(t *testing.T) { // W5, W14
 	t.Parallel()
 	p := start(t, t.TempDir(), "--workers", "8")
 	s := newSink(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -174,8 +174,8 @@ func TestConnectionsThatBreakCostOneRequestAnAttempt(t *testing.T) { // W5, W14
 		requests[d.header.Get("Nightshift-Run")]--
 	}
 	for id, n := range requests {
-		if n != 0 {
-			t.Errorf("run %s: its attempts less its requests are %d", id, n)
+		if n < 0 { // more than 0 where the connection ended just as the request was sent
+			t.Errorf("run %s: %d requests more than attempts", id, -n)
 		}
 	}
 }
