@@ -41,7 +41,11 @@ func TestCancelReachesAnAttemptThatIsJustBeingStarted(t *testing.T) {
 	over := make(chan error, 1)
 	st.claimed = func(got store.Claimed) {
 		go func() {
-			state, err := s.rt.Cancel(context.Background(), got.Leases[0].Run.ID, store.By{Actor: "test"})
+			state, err := s.rt.Cancel(
+				context.Background(),
+				got.Leases[0].Run.ID,
+				store.By{Actor: "test"},
+			)
 			if err == nil && state != jobs.Running {
 				err = fmt.Errorf("cancel says %s", state)
 			}
@@ -190,7 +194,9 @@ func TestJobThatCannotBeReadCostsNoAttempt(t *testing.T) {
 		st.fails.Store(3)
 		s.rt.Start()
 		run := s.awaitEnd(id)
-		if run.State != jobs.Succeeded || len(run.Attempts) != 2 || run.Attempts[0].Decision.By != "job rule 1" || st.fails.Load() >= 0 {
+		if run.State != jobs.Succeeded || len(run.Attempts) != 2 ||
+			run.Attempts[0].Decision.By != "job rule 1" ||
+			st.fails.Load() >= 0 {
 			t.Errorf("%s, attempts %+v", run.State, run.Attempts)
 		}
 		s.stop()

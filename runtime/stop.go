@@ -97,9 +97,9 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 		if _, err := r.plans.get(ctx, l.Run.Job); err != nil {
 			return err
 		}
-		report := jobs.Report{ExitCode: -1, Notes: []string{"the output of its last two seconds may be missing"}}
-		if l.Spec.Script == nil {
-			report.Notes = nil
+		report := jobs.Report{ExitCode: -1}
+		if l.Spec.Script != nil {
+			report.Notes = []string{"the output of its last two seconds may be missing"}
 		}
 		f := forced{lost: true, cancel: l.Run.CancelRequestedAt != 0}
 		pending[i] = completion{lease: l, report: report, finish: r.decide(l, report, now, f)}

@@ -9,9 +9,11 @@ import (
 )
 
 // env prints how the script sees its attempt, and blocks while the file hold stands.
-const env = `echo "attempt $NIGHTSHIFT_ATTEMPT of $NIGHTSHIFT_MAX_ATTEMPTS"; while [ -e "$HOLD" ]; do sleep 0.05; done; `
+const env = `echo "attempt $NIGHTSHIFT_ATTEMPT of $NIGHTSHIFT_MAX_ATTEMPTS"; ` +
+	`while [ -e "$HOLD" ]; do sleep 0.05; done; `
 
-// holding is a server with a job whose script blocks while the file hold stands, then does the rest.
+// holding is a server with a job whose script blocks while the file hold stands, then does the
+// rest.
 func holding(t *testing.T, rest string, retry doc) (p *process, hold string) {
 	t.Helper()
 	p = start(t, t.TempDir())
@@ -47,7 +49,8 @@ func TestDeathOfTheServerUsesUpNothing(t *testing.T) { // case 47
 		p = p.kill9()
 		run := p.awaitRun(id, "it runs again", func(r *aRun) bool { return len(r.Attempts) >= 2 })
 		a := run.Attempts[0]
-		if a.Outcome != "interrupted" || a.Error.Kind != "lost" || a.Decision.By != "interrupted" || a.Decision.Action != "rerun" {
+		if a.Outcome != "interrupted" || a.Error.Kind != "lost" || a.Decision.By != "interrupted" ||
+			a.Decision.Action != "rerun" {
 			t.Errorf("attempt 1: %+v %+v", a, a.Decision)
 		}
 		if wait := a.Decision.NextAttemptAt.Sub(a.FinishedAt); wait != 0 {
@@ -56,7 +59,8 @@ func TestDeathOfTheServerUsesUpNothing(t *testing.T) { // case 47
 		remove(t, hold)
 		run = p.end(id)
 		// The lost one and as many as max_attempts says.
-		if len(run.Attempts) != limit+1 || run.State != "failed" || run.Attempts[limit].Decision.By != "max_attempts" {
+		if len(run.Attempts) != limit+1 || run.State != "failed" ||
+			run.Attempts[limit].Decision.By != "max_attempts" {
 			t.Errorf("max_attempts %d: %s %s", limit, run.State, run.outcomes())
 		}
 		var want strings.Builder
@@ -102,7 +106,10 @@ func TestDeathIgnoresTheBackoffAndKeepsTheCount(t *testing.T) { // case 50
 			"source": `[ "$NIGHTSHIFT_ATTEMPT" = 1 ] && exit 75; ` + env + "exit 75",
 			"env":    doc{"HOLD": hold},
 		},
-		"retry": doc{"max_attempts": 5, "backoff": doc{"kind": "fixed", "base": "10m", "jitter": 0}},
+		"retry": doc{
+			"max_attempts": 5,
+			"backoff":      doc{"kind": "fixed", "base": "10m", "jitter": 0},
+		},
 	})
 	id := p.enqueue("job", nil)
 	p.awaitRun(id, "it retries", func(r *aRun) bool { return r.State == "retrying" })
@@ -118,7 +125,10 @@ func TestDeathIgnoresTheBackoffAndKeepsTheCount(t *testing.T) { // case 50
 	if got := run.outcomes(); got != "failed:exit interrupted:lost failed:exit" {
 		t.Errorf("attempts %s", got)
 	}
-	if reason := run.Attempts[2].Decision.Reason; !strings.Contains(reason, "attempt 2 of 5 failed") {
+	if reason := run.Attempts[2].Decision.Reason; !strings.Contains(
+		reason,
+		"attempt 2 of 5 failed",
+	) {
 		t.Errorf("reason %q", reason)
 	}
 	if got := p.logOf(id); !strings.HasSuffix(got, "--- attempt 3 ---\nattempt 2 of 5\n") {
@@ -133,7 +143,8 @@ func TestInterruptedFailIsAtMostOnce(t *testing.T) {
 	p.begun(id, 1)
 	p = p.kill9()
 	run := p.end(id)
-	if run.State != "failed" || run.outcomes() != "interrupted:lost" || run.Attempts[0].Decision.By != "interrupted" {
+	if run.State != "failed" || run.outcomes() != "interrupted:lost" ||
+		run.Attempts[0].Decision.By != "interrupted" {
 		t.Errorf("%s: %s", run.State, run.outcomes())
 	}
 }
@@ -152,12 +163,14 @@ func TestFifthDeathInARowEndsTheRun(t *testing.T) { // P7, S9
 			break
 		}
 		want := []float64{0, 5, 20, 60}[death-1]
-		if wait := a.Decision.NextAttemptAt.Sub(a.FinishedAt).Seconds(); wait != want || run.ended() {
+		if wait := a.Decision.NextAttemptAt.Sub(a.FinishedAt).Seconds(); wait != want ||
+			run.ended() {
 			t.Errorf("death %d: %s, waits %v s, want %v", death, run.State, wait, want)
 		}
 	}
 	run := p.end(id)
-	if run.State != "failed" || run.Error.Kind != "crash_loop" || len(run.Attempts) != 5 || run.Attempt != 1 {
+	if run.State != "failed" || run.Error.Kind != "crash_loop" || len(run.Attempts) != 5 ||
+		run.Attempt != 1 {
 		t.Errorf("%s, attempt %d: %s", run.State, run.Attempt, run.outcomes())
 	}
 	// A requeue begins anew (case 52): the first death is forgiven again, and so are attempts.
@@ -215,7 +228,9 @@ func TestEverythingThatRanGoesOnAfterAKill(t *testing.T) { // cases 63, 65, 69, 
 			t.Errorf("run %s: %d requests of %d attempts", id, seen[id], n)
 		}
 	}
-	if run := p.run(held); run.State != "queued" || run.HeldBy == nil || run.HeldBy.Kind != "paused" || seen[held] != 0 {
+	if run := p.run(held); run.State != "queued" || run.HeldBy == nil ||
+		run.HeldBy.Kind != "paused" ||
+		seen[held] != 0 {
 		t.Errorf("the paused one is %s, %d requests", run.State, seen[held])
 	}
 	p.cli("jobs").want(0).has("paused held")
@@ -231,7 +246,8 @@ func TestLogOfAKilledAttemptSaysThatSomethingMayBeMissing(t *testing.T) {
 	remove(t, hold)
 	p.end(id)
 	got := p.logOf(id)
-	if !strings.HasPrefix(got, "attempt 1 of 8\n[... ") || !strings.Contains(got, "may be missing") ||
+	if !strings.HasPrefix(got, "attempt 1 of 8\n[... ") ||
+		!strings.Contains(got, "may be missing") ||
 		!strings.HasSuffix(got, "--- attempt 2 ---\nattempt 1 of 8\n") {
 		t.Errorf("the log is %q", got)
 	}

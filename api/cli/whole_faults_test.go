@@ -87,7 +87,8 @@ func TestForeignLockIsBusyAndLosesNothing(t *testing.T) { // contract 2, "Locked
 		t.Errorf("the run is %s while nothing can be written", run.State)
 	}
 	fmt.Fprintln(in, "ROLLBACK;")
-	if run := p.end(id); run.State != "succeeded" || string(run.Result) != `"the outcome"` || len(run.Attempts) != 1 {
+	if run := p.end(id); run.State != "succeeded" || string(run.Result) != `"the outcome"` ||
+		len(run.Attempts) != 1 {
 		t.Errorf("%s with %s: %s", run.State, run.Result, run.outcomes())
 	}
 	var made aRun
@@ -133,7 +134,8 @@ func (p *process) inject(calls, failure string) (undo func()) {
 		}
 		tasks, _ := filepath.Glob("/proc/" + pid + "/task/*/status")
 		for _, file := range tasks {
-			if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), "TracerPid:\t0\n") {
+			if text, err := os.ReadFile(file); err == nil &&
+				strings.Contains(string(text), "TracerPid:\t0\n") {
 				return false
 			}
 		}
@@ -153,7 +155,10 @@ func TestFullDiskIsToldAndPasses(t *testing.T) { // F7, F11
 		t.Errorf("while the disk is full: %d %s %v", status, text, err)
 	}
 	open()
-	p.until("the server says so", func() bool { return strings.Contains(p.log.String(), "cannot be written") })
+	p.until(
+		"the server says so",
+		func() bool { return strings.Contains(p.log.String(), "cannot be written") },
+	)
 	if run := p.run(id); run.State != "running" {
 		t.Errorf("while the disk is full the run is %s", run.State)
 	}
@@ -164,7 +169,8 @@ func TestFullDiskIsToldAndPasses(t *testing.T) { // F7, F11
 		t.Errorf("reads: %d", status)
 	}
 	undo()
-	if run := p.end(id); run.State != "succeeded" || string(run.Result) != `"the outcome"` || len(run.Attempts) != 1 {
+	if run := p.end(id); run.State != "succeeded" || string(run.Result) != `"the outcome"` ||
+		len(run.Attempts) != 1 {
 		t.Errorf("%s with %s: %s", run.State, run.Result, run.outcomes())
 	}
 	var made aRun
@@ -241,7 +247,9 @@ func startAsPlainUser(t testing.TB, dir string, args ...string) *output {
 				t.Fatal(err)
 			}
 		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
+		}
 	}
 	out := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out

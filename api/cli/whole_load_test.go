@@ -32,7 +32,8 @@ func TestManyCallersAtOnceAreAllAnswered(t *testing.T) { // case 184
 				}
 				id, _, _ := strings.Cut(string(text[strings.Index(string(text), `"id":"`)+6:]), `"`)
 				for _, call := range [][2]string{{"GET", "/v1/runs?limit=20"}, {"POST", "/v1/runs/" + id + "/cancel"}} {
-					if status, text, err := p.try(call[0], call[1], nil); err != nil || status != 200 {
+					if status, text, err := p.try(call[0], call[1], nil); err != nil ||
+						status != 200 {
 						t.Errorf("%s %s: %d %s %v", call[0], call[1], status, text, err)
 						return
 					}
@@ -48,5 +49,10 @@ func TestManyCallersAtOnceAreAllAnswered(t *testing.T) { // case 184
 	if len(took) < 64 {
 		t.Fatalf("only %d rounds", len(took))
 	}
-	t.Logf("%d rounds, enqueue p50 %v, p99 %v", len(took), took[len(took)/2], took[len(took)*99/100])
+	t.Logf(
+		"%d rounds, enqueue p50 %v, p99 %v",
+		len(took),
+		took[len(took)/2],
+		took[len(took)*99/100],
+	)
 }

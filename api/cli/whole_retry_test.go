@@ -47,7 +47,8 @@ func TestMessageOfATimeoutNamesTheTimeoutOfTheRun(t *testing.T) {
 	p := start(t, t.TempDir())
 	p.put("slow", doc{"script": doc{"source": "sleep 60"}, "retry": doc{"max_attempts": 1}})
 	run := p.end(p.enqueue("slow", doc{"timeout": "120ms"}))
-	if run.Error == nil || run.Error.Kind != "timeout" || !strings.Contains(run.Error.Message, "120ms") {
+	if run.Error == nil || run.Error.Kind != "timeout" ||
+		!strings.Contains(run.Error.Message, "120ms") {
 		t.Errorf("error %+v", run.Error)
 	}
 }
@@ -99,9 +100,19 @@ func TestRetryAfterIsAFloorOfTheWait(t *testing.T) { // case 54, W9
 		least  time.Duration
 		most   time.Duration
 	}{
-		"seconds":         {429, []string{"5"}, 5 * time.Second, 5 * time.Second},
-		"date":            {503, []string{time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)}, 50 * time.Second, 61 * time.Second},
-		"past date":       {503, []string{"Sun, 06 Nov 1994 08:49:37 GMT"}, 1 * time.Second, 1 * time.Second},
+		"seconds": {429, []string{"5"}, 5 * time.Second, 5 * time.Second},
+		"date": {
+			503,
+			[]string{time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)},
+			50 * time.Second,
+			61 * time.Second,
+		},
+		"past date": {
+			503,
+			[]string{"Sun, 06 Nov 1994 08:49:37 GMT"},
+			1 * time.Second,
+			1 * time.Second,
+		},
 		"zero":            {429, []string{"0"}, 1 * time.Second, 1 * time.Second},
 		"negative":        {429, []string{"-1"}, 1 * time.Second, 1 * time.Second},
 		"huge":            {429, []string{"1000000000"}, time.Hour, time.Hour},
@@ -125,10 +136,21 @@ func TestRetryAfterIsAFloorOfTheWait(t *testing.T) { // case 54, W9
 			"webhook": doc{"url": s.URL + "/?case=" + strings.ReplaceAll(name, " ", "%20")},
 			"retry":   doc{"backoff": doc{"kind": "fixed", "base": "1s", "jitter": 0}},
 		})
-		run := p.awaitRun(p.enqueue(job, nil), "it retries", func(r *aRun) bool { return r.State == "retrying" })
+		run := p.awaitRun(
+			p.enqueue(job, nil),
+			"it retries",
+			func(r *aRun) bool { return r.State == "retrying" },
+		)
 		a := run.Attempts[0]
 		if wait := a.Decision.NextAttemptAt.Sub(a.FinishedAt); wait < v.least || wait > v.most {
-			t.Errorf("%s: waits %v, want %v to %v: %s", name, wait, v.least, v.most, a.Decision.Reason)
+			t.Errorf(
+				"%s: waits %v, want %v to %v: %s",
+				name,
+				wait,
+				v.least,
+				v.most,
+				a.Decision.Reason,
+			)
 		}
 		p.call("POST", "/v1/runs/"+run.ID+"/cancel", nil, nil)
 	}
@@ -157,7 +179,8 @@ func TestStatusDecidesByThePolicyDefault(t *testing.T) { // case 56, W8
 			if run.State != state || a.HTTPStatus != status || len(run.Attempts) != 1 {
 				t.Errorf("%d: %s with status %d, want %s", status, run.State, a.HTTPStatus, state)
 			}
-			if state == "succeeded" != (a.Error == nil) || state != "succeeded" && a.Error.Kind != "http" {
+			if state == "succeeded" != (a.Error == nil) ||
+				state != "succeeded" && a.Error.Kind != "http" {
 				t.Errorf("%d: error %+v", status, a.Error)
 			}
 			p.call("POST", "/v1/runs/"+run.ID+"/cancel", nil, nil)
@@ -170,15 +193,24 @@ func TestErrorComesBeforeTheVerdict(t *testing.T) { // case 57
 	p := start(t, t.TempDir())
 	rules := []doc{{"if": "false", "then": "retry"}}
 	p.put("good", doc{"script": doc{"source": "true"}, "retry": doc{"rules": rules}})
-	p.put("bad", doc{"script": doc{"source": "echo 'no such table' >&2; exit 3"}, "retry": doc{"rules": rules}})
-	if run := p.end(p.enqueue("good", nil)); run.State != "succeeded" || run.Error != nil || run.Attempts[0].Error != nil {
+	p.put(
+		"bad",
+		doc{
+			"script": doc{"source": "echo 'no such table' >&2; exit 3"},
+			"retry":  doc{"rules": rules},
+		},
+	)
+	if run := p.end(p.enqueue("good", nil)); run.State != "succeeded" || run.Error != nil ||
+		run.Attempts[0].Error != nil {
 		t.Errorf("%s, error %+v", run.State, run.Error)
 	}
 	run := p.end(p.enqueue("bad", nil))
-	if run.Error == nil || !strings.Contains(run.Error.Message, "exit 3") || strings.Contains(run.Error.Message, "rule") {
+	if run.Error == nil || !strings.Contains(run.Error.Message, "exit 3") ||
+		strings.Contains(run.Error.Message, "rule") {
 		t.Errorf("error %+v", run.Error)
 	}
-	if d := run.Attempts[0].Decision; d.By != "otherwise" || !strings.Contains(d.Reason, "no rule matches") {
+	if d := run.Attempts[0].Decision; d.By != "otherwise" ||
+		!strings.Contains(d.Reason, "no rule matches") {
 		t.Errorf("decision %+v", d)
 	}
 }
@@ -203,7 +235,11 @@ func TestRulesSeeHowTheAttemptEnded(t *testing.T) { // case 58
 			c.job["timeout"] = "200ms"
 		}
 		c.job["retry"] = doc{"rules": []doc{
-			{"if": c.cond + " && attempt == 1 && max_attempts == 8", "then": "fail", "reason": "seen"},
+			{
+				"if":     c.cond + " && attempt == 1 && max_attempts == 8",
+				"then":   "fail",
+				"reason": "seen",
+			},
 			{"if": "true", "then": "fail", "reason": "not seen"},
 		}}
 		p.put(name, c.job)
@@ -228,7 +264,8 @@ func TestRuleThatFailsDoesNotDecide(t *testing.T) { // case 59
 	if got := run.outcomes(); got != "failed:exit failed:exit" {
 		t.Errorf("attempts %s", got)
 	}
-	if d := run.Attempts[0].Decision; d.By != "otherwise" || !strings.Contains(d.Reason, "job rule 1 failed") {
+	if d := run.Attempts[0].Decision; d.By != "otherwise" ||
+		!strings.Contains(d.Reason, "job rule 1 failed") {
 		t.Errorf("decision %+v", d)
 	}
 	if run := p.end(p.enqueue("a", nil)); run.State != "failed" {
@@ -259,7 +296,11 @@ func TestBudgetsOfRulesAndRunsEnd(t *testing.T) {
 	before := len(s.deliveries())
 	run = p.end(p.enqueue("two", doc{"max_attempts": 4}))
 	if len(run.Attempts) != 4 || run.MaxAttempts != 4 {
-		t.Errorf("its own cap of 4: %d attempts, max_attempts %d", len(run.Attempts), run.MaxAttempts)
+		t.Errorf(
+			"its own cap of 4: %d attempts, max_attempts %d",
+			len(run.Attempts),
+			run.MaxAttempts,
+		)
 	}
 	for _, d := range s.deliveries()[before:] {
 		if n := d.header.Get("Nightshift-Max-Attempts"); n != "4" {
@@ -276,7 +317,11 @@ func TestWhatTheReceiverReportsIsBelievedAfterTheJobsRules(t *testing.T) {
 		code, _ := strconv.Atoi(status)
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(code)
-		fmt.Fprintf(w, `{"type": "https://example.com/no-stock", "detail": "none left", %s}`, fields)
+		fmt.Fprintf(
+			w,
+			`{"type": "https://example.com/no-stock", "detail": "none left", %s}`,
+			fields,
+		)
 	})
 	fails := []doc{{"if": `error.type == "https://example.com/no-stock"`, "then": "fail"}}
 	for name, c := range map[string]struct {
@@ -293,7 +338,10 @@ func TestWhatTheReceiverReportsIsBelievedAfterTheJobsRules(t *testing.T) {
 	} {
 		p.put(name, doc{
 			"webhook": doc{"url": s.URL + "/?answer=" + url.QueryEscape(c.answer)},
-			"retry":   doc{"rules": c.rules, "backoff": doc{"kind": "fixed", "base": "1h", "max": "1h", "jitter": 0}},
+			"retry": doc{
+				"rules":   c.rules,
+				"backoff": doc{"kind": "fixed", "base": "1h", "max": "1h", "jitter": 0},
+			},
 		})
 		run := p.awaitRun(p.enqueue(name, nil), "it is decided", func(r *aRun) bool {
 			return r.ended() || r.State == "retrying"
@@ -305,7 +353,8 @@ func TestWhatTheReceiverReportsIsBelievedAfterTheJobsRules(t *testing.T) {
 		if wait := a.Decision.NextAttemptAt.Sub(a.FinishedAt); c.wait != 0 && wait != c.wait {
 			t.Errorf("%s: waits %v, want %v", name, wait, c.wait)
 		}
-		if a.Error.Kind != "http" || a.Error.Type != "https://example.com/no-stock" || a.Error.Message != "none left" {
+		if a.Error.Kind != "http" || a.Error.Type != "https://example.com/no-stock" ||
+			a.Error.Message != "none left" {
 			t.Errorf("%s: error %+v", name, a.Error)
 		}
 	}

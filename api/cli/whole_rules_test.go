@@ -37,23 +37,34 @@ var hostile = map[string]string{
 	"unending minus":                strings.Repeat("-", 4000) + "1 == 1",
 	"unending members":              "payload" + strings.Repeat(".a", 1900) + " == 1",
 	"unending indexes":              "payload" + strings.Repeat("[0]", 1300) + " == 1",
-	"unending lists":                strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + " == 1",
-	"an unending source":            `error.message == "` + strings.Repeat("x", 5000) + `"`,
-	"the environment":               `$env["payload"] == nil`,
-	"a number past all":             `attempt == 99999999999999999999999`,
-	"a text that does not end":      `error.type == "abc`,
-	"nothing":                       ` `,
-	"a duration that is none":       `elapsed > duration("soon")`,
-	"a method of Go":                `elapsed.String() == ""`,
-	"the time of day":               `now() > date("2026-01-01")`,
-	"bytes that are no text":        "error.type == \"\x00\"",
+	"unending lists": strings.Repeat(
+		"[",
+		1500,
+	) + strings.Repeat(
+		"]",
+		1500,
+	) + " == 1",
+	"an unending source":       `error.message == "` + strings.Repeat("x", 5000) + `"`,
+	"the environment":          `$env["payload"] == nil`,
+	"a number past all":        `attempt == 99999999999999999999999`,
+	"a text that does not end": `error.type == "abc`,
+	"nothing":                  ` `,
+	"a duration that is none":  `elapsed > duration("soon")`,
+	"a method of Go":           `elapsed.String() == ""`,
+	"the time of day":          `now() > date("2026-01-01")`,
+	"bytes that are no text":   "error.type == \"\x00\"",
 }
 
 func TestHostileRulesAreRefusedAtOnce(t *testing.T) { // case 59
 	t.Parallel()
 	p := start(t, t.TempDir())
 	save := func(cond string) (int, []byte) {
-		text, _ := json.Marshal(doc{"script": doc{"source": "true"}, "retry": doc{"rules": []doc{{"if": cond, "then": "fail"}}}})
+		text, _ := json.Marshal(
+			doc{
+				"script": doc{"source": "true"},
+				"retry":  doc{"rules": []doc{{"if": cond, "then": "fail"}}},
+			},
+		)
 		status, answer, err := p.try("PUT", "/v1/jobs/rules", string(text))
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +134,12 @@ func TestRulesThatAreHardToEvaluateAreBounded(t *testing.T) {
 	}
 	var rules []doc
 	for _, cond := range conds {
-		text, _ := json.Marshal(doc{"script": doc{"source": "true"}, "retry": doc{"rules": []doc{{"if": cond, "then": "fail"}}}})
+		text, _ := json.Marshal(
+			doc{
+				"script": doc{"source": "true"},
+				"retry":  doc{"rules": []doc{{"if": cond, "then": "fail"}}},
+			},
+		)
 		if status, _, _ := p.try("PUT", "/v1/jobs/one", string(text)); status/100 == 2 {
 			rules = append(rules, doc{"if": cond, "then": "fail"})
 		}

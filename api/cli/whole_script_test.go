@@ -14,7 +14,8 @@ import (
 func TestStopOfAScriptTakesItsWholeTree(t *testing.T) { // case 77, S1, S2, F6
 	t.Parallel()
 	p := start(t, t.TempDir())
-	tree := "sleep 300 & (setsid sh -c 'trap \"\" TERM; sleep 300; sleep 300' &) ; echo begun; kill -STOP $$; sleep 300"
+	tree := "sleep 300 & (setsid sh -c 'trap \"\" TERM; sleep 300; sleep 300' &) ; " +
+		"echo begun; kill -STOP $$; sleep 300"
 	p.put("late", doc{
 		"script":  doc{"source": tree, "grace": "100ms"},
 		"timeout": "400ms", "retry": doc{"max_attempts": 1},
@@ -53,20 +54,32 @@ func TestOutputOfEverySortIsKept(t *testing.T) { // cases 81, 82, 85
 	t.Parallel()
 	p := start(t, t.TempDir())
 	p.put("line", doc{"script": doc{"source": "head -c 5000000 /dev/zero | tr '\\0' x; echo END"}})
-	p.put("bytes", doc{"script": doc{"source": `printf '\377\376 ok\n\000\033[31m<script>\n'; printf '\377\376 ok too\n' >&2; exit 1`}})
+	p.put(
+		"bytes",
+		doc{
+			"script": doc{
+				"source": `printf '\377\376 ok\n\000\033[31m<script>\n'; ` +
+					`printf '\377\376 ok too\n' >&2; exit 1`,
+			},
+		},
+	)
 	line, raw := p.enqueue("line", nil), p.enqueue("bytes", nil)
 	run := p.end(line)
 	text := p.logOf(line)
-	if run.State != "succeeded" || !strings.HasSuffix(text, "xEND\n") || !strings.HasPrefix(text, "xxx") ||
-		!strings.Contains(text, " bytes missing ...]") || len(text) > 1<<20+100 {
+	if run.State != "succeeded" || !strings.HasSuffix(text, "xEND\n") ||
+		!strings.HasPrefix(text, "xxx") ||
+		!strings.Contains(text, " bytes missing ...]") ||
+		len(text) > 1<<20+100 {
 		t.Errorf("%s, %d bytes, ends %q", run.State, len(text), text[max(0, len(text)-20):])
 	}
 	run = p.end(raw)
-	if run.State != "failed" || run.Attempts[0].ExitCode != 1 || run.Error.Exit.Code != 1 || run.Error.Kind != "exit" {
+	if run.State != "failed" || run.Attempts[0].ExitCode != 1 || run.Error.Exit.Code != 1 ||
+		run.Error.Kind != "exit" {
 		t.Errorf("%s: %+v", run.State, run.Error)
 	}
 	tail := run.Attempts[0].OutputTail
-	if !utf8.ValidString(tail) || !strings.Contains(tail, " ok\n") || !strings.Contains(tail, " ok too\n") {
+	if !utf8.ValidString(tail) || !strings.Contains(tail, " ok\n") ||
+		!strings.Contains(tail, " ok too\n") {
 		t.Errorf("the tail is %q", tail)
 	}
 	if got := p.logOf(raw); got != "\377\376 ok\n\000\033[31m<script>\n\377\376 ok too\n" {
@@ -93,7 +106,8 @@ func TestEndlessOutputCostsNeitherMemoryNorDisk(t *testing.T) { // case 84, S3, 
 		if run.State != "succeeded" {
 			t.Errorf("%s", run.State)
 		}
-		if text := p.logOf(id); len(text) > 1<<20+100 || !strings.Contains(text, " bytes missing ...]") {
+		if text := p.logOf(id); len(text) > 1<<20+100 ||
+			!strings.Contains(text, " bytes missing ...]") {
 			t.Errorf("%d bytes are kept", len(text))
 		}
 	}
@@ -118,7 +132,8 @@ func TestOutputIsSeenWhileItRuns(t *testing.T) { // case 86
 	p := start(t, t.TempDir())
 	hold := write(t, p.dir, "hold", "")
 	p.put("talk", doc{"script": doc{
-		"source": "for i in 1 2 3 4 5; do echo line $i; done; while [ -e " + hold + " ]; do sleep 0.05; done",
+		"source": "for i in 1 2 3 4 5; do echo line $i; done; while [ -e " + hold +
+			" ]; do sleep 0.05; done",
 	}})
 	id := p.enqueue("talk", nil)
 	p.until("five lines", func() bool { return strings.Count(p.logOf(id), "line ") == 5 })
@@ -134,10 +149,11 @@ func TestScriptSeesOnlyWhatIsDocumented(t *testing.T) { // cases 74 and 89
 	dir := t.TempDir()
 	p := start(t, dir)
 	p.put("see", doc{"script": doc{
-		"source": `cat > "$OUT"; cmp "$OUT" "$NIGHTSHIFT_PAYLOAD" && env -0 | tr '\0' '\n'`, "interpreter": []string{"sh"},
-		"env": doc{"OUT": filepath.Join(dir, "stdin")},
+		"source":      `cat > "$OUT"; cmp "$OUT" "$NIGHTSHIFT_PAYLOAD" && env -0 | tr '\0' '\n'`,
+		"interpreter": []string{"sh"},
+		"env":         doc{"OUT": filepath.Join(dir, "stdin")},
 	}})
-	payload := `{ "id": 9007199254740993,"b" : 899999999999999990, "c":1.10, "d":1e400, "e":"\u00e9\/é" }`
+	payload := oddPayload
 	id := p.enqueue("see", `{"payload": `+payload+`}`)
 	run := p.end(id)
 	if run.State != "succeeded" {
@@ -149,9 +165,12 @@ func TestScriptSeesOnlyWhatIsDocumented(t *testing.T) { // cases 74 and 89
 	for line := range strings.Lines(p.logOf(id)) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		known := []string{
-			"PATH", "LANG", "TZ", "HOME", "USER", "LOGNAME", "PYTHONUNBUFFERED", "OUT", "TRACEPARENT", "PWD", "OLDPWD", "SHLVL", "_", "TMPDIR",
-			"NIGHTSHIFT_PAYLOAD", "NIGHTSHIFT_JOB", "NIGHTSHIFT_RUN", "NIGHTSHIFT_OPERATION", "NIGHTSHIFT_ATTEMPT",
-			"NIGHTSHIFT_MAX_ATTEMPTS", "NIGHTSHIFT_SCHEDULED_FOR", "NIGHTSHIFT_CATCH_UP", "NIGHTSHIFT_DEADLINE",
+			"PATH", "LANG", "TZ", "HOME", "USER", "LOGNAME", "PYTHONUNBUFFERED",
+			"OUT", "TRACEPARENT", "PWD", "OLDPWD", "SHLVL", "_", "TMPDIR",
+			"NIGHTSHIFT_PAYLOAD", "NIGHTSHIFT_JOB", "NIGHTSHIFT_RUN", "NIGHTSHIFT_OPERATION",
+			"NIGHTSHIFT_ATTEMPT",
+			"NIGHTSHIFT_MAX_ATTEMPTS", "NIGHTSHIFT_SCHEDULED_FOR", "NIGHTSHIFT_CATCH_UP",
+			"NIGHTSHIFT_DEADLINE",
 		}
 		if !slices.Contains(known, name) {
 			t.Errorf("the environment has %s=%s", name, value)
@@ -169,7 +188,13 @@ func TestScriptSeesOnlyWhatIsDocumented(t *testing.T) { // cases 74 and 89
 func TestScriptThatKillsItsParentHarmsNobodyElse(t *testing.T) { // S9
 	t.Parallel()
 	p := start(t, t.TempDir())
-	p.put("killer", doc{"script": doc{"source": "echo bye; kill -9 $PPID; sleep 300"}, "retry": doc{"max_attempts": 1}})
+	p.put(
+		"killer",
+		doc{
+			"script": doc{"source": "echo bye; kill -9 $PPID; sleep 300"},
+			"retry":  doc{"max_attempts": 1},
+		},
+	)
 	p.put("fine", doc{"script": doc{"source": "sleep 0.3"}})
 	var wg sync.WaitGroup
 	fine := p.enqueue("fine", nil)
@@ -193,7 +218,15 @@ func TestScriptThatKillsTheServerEndsAsACrashLoop(t *testing.T) { // S9, P7
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir)
-	p.put("killer", doc{"script": doc{"source": `kill -9 "$(cat "$PID")"; sleep 300`, "env": doc{"PID": filepath.Join(dir, "pid")}}})
+	p.put(
+		"killer",
+		doc{
+			"script": doc{
+				"source": `kill -9 "$(cat "$PID")"; sleep 300`,
+				"env":    doc{"PID": filepath.Join(dir, "pid")},
+			},
+		},
+	)
 	id := ""
 	for death := 1; death <= 5; death++ {
 		write(t, dir, "pid", strconv.Itoa(p.cmd.Process.Pid))
@@ -205,7 +238,8 @@ func TestScriptThatKillsTheServerEndsAsACrashLoop(t *testing.T) { // S9, P7
 		p.exit()
 		p = start(t, dir)
 	}
-	if run := p.end(id); run.State != "failed" || run.Error.Kind != "crash_loop" || len(run.Attempts) != 5 {
+	if run := p.end(id); run.State != "failed" || run.Error.Kind != "crash_loop" ||
+		len(run.Attempts) != 5 {
 		t.Errorf("%s: %s", run.State, run.outcomes())
 	}
 	if pids := living("NIGHTSHIFT_RUN=" + id); pids != nil {
@@ -218,7 +252,10 @@ func TestDeletedJobLeavesItsHistory(t *testing.T) { // cases 72 and 73
 	p := start(t, t.TempDir(), "--script-workers", "1")
 	hold := write(t, p.dir, "hold", "")
 	p.put("job", doc{
-		"script": doc{"source": `case $(cat) in 1) exit 0;; 2) exit 3;; esac; echo begun; while [ -e ` + hold + ` ]; do sleep 0.05; done; echo last words; exit 75`},
+		"script": doc{
+			"source": `case $(cat) in 1) exit 0;; 2) exit 3;; esac; echo begun; while [ -e ` + hold +
+				` ]; do sleep 0.05; done; echo last words; exit 75`,
+		},
 	})
 	done, dead := p.enqueue("job", doc{"payload": 1}), p.enqueue("job", doc{"payload": 2})
 	p.end(done)
@@ -235,7 +272,13 @@ func TestDeletedJobLeavesItsHistory(t *testing.T) { // cases 72 and 73
 	remove(t, hold)
 	p.end(running)
 	p = p.kill9()
-	want := map[string]string{done: "succeeded", dead: "failed", running: "failed", queued: "cancelled", later: "cancelled"}
+	want := map[string]string{
+		done:    "succeeded",
+		dead:    "failed",
+		running: "failed",
+		queued:  "cancelled",
+		later:   "cancelled",
+	}
 	for id, state := range want {
 		if run := p.run(id); run.State != state {
 			t.Errorf("%s, want %s: %s", run.State, state, run.outcomes())
@@ -244,7 +287,8 @@ func TestDeletedJobLeavesItsHistory(t *testing.T) { // cases 72 and 73
 	if got := p.logOf(running); got != "begun\nlast words\n" {
 		t.Errorf("its log is %q", got)
 	}
-	if run := p.run(running); len(run.Attempts) != 1 || run.Attempts[0].Decision.By != "job deleted" {
+	if run := p.run(running); len(run.Attempts) != 1 ||
+		run.Attempts[0].Decision.By != "job deleted" {
 		t.Errorf("%s %+v", run.outcomes(), run.Attempts[0].Decision)
 	}
 	if status := p.call("POST", "/v1/jobs/job/runs", nil, nil); status != 404 {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,13 +37,20 @@ type lingering struct {
 
 func linger(t *testing.T, grace string) *lingering {
 	t.Helper()
-	l := &lingering{process: start(t, t.TempDir(), "--shutdown-grace", grace, "--script-workers", "4")}
+	l := &lingering{
+		process: start(t, t.TempDir(), "--shutdown-grace", grace, "--script-workers", "4"),
+	}
 	l.marker = filepath.Join(l.dir, "cleaned")
 	release := make(chan struct{})
 	s := newSink(t, func(int, http.ResponseWriter, *http.Request) { <-release })
 	t.Cleanup(func() { close(release) })
-	l.put("polite", doc{"script": doc{"grace": "2s", "interpreter": []string{"sh"}, "source": fmt.Sprintf(
-		"trap 'echo cleaning; echo x > %s; exit 0' TERM; echo begun; sleep 600 & wait", l.marker)}})
+	l.put(
+		"polite",
+		doc{"script": doc{"grace": "2s", "interpreter": []string{"sh"}, "source": fmt.Sprintf(
+			"trap 'echo cleaning; echo x > %s; exit 0' TERM; echo begun; sleep 600 & wait",
+			l.marker,
+		)}},
+	)
 	l.put("deaf", doc{"script": doc{
 		"grace": "1h", "interpreter": []string{"sh"},
 		"source": "trap '' TERM; echo begun; (setsid sleep 600 &) ; while :; do sleep 0.1; done",
@@ -51,7 +59,10 @@ func linger(t *testing.T, grace string) *lingering {
 	l.polite, l.deaf = l.enqueue("polite", nil), l.enqueue("deaf", nil)
 	l.hanging = l.enqueue("hanging", nil)
 	for _, id := range []string{l.polite, l.deaf} {
-		l.until("the script has begun", func() bool { return strings.Contains(l.logOf(id), "begun") })
+		l.until(
+			"the script has begun",
+			func() bool { return strings.Contains(l.logOf(id), "begun") },
+		)
 	}
 	l.until("the webhook hangs", func() bool { return len(s.deliveries()) == 1 })
 	return l
@@ -61,15 +72,27 @@ func linger(t *testing.T, grace string) *lingering {
 func (l *lingering) callers() {
 	l.t.Helper()
 	go func() { _, _, _ = l.try("GET", "/v1/runs/"+l.deaf+"?wait=60s", nil) }()
-	go func() { l.cli("logs", l.deaf, "-f") }()
+	follow := exec.Command(binary, "logs", l.deaf, "-f")
+	follow.Dir, follow.Env = l.dir, environment("NIGHTSHIFT_SERVER="+l.url)
+	if err := follow.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		_ = follow.Process.Kill()
+		_ = follow.Wait()
+	})
 	token, _ := os.ReadFile(filepath.Join(l.dir, "nightshift.db.token"))
 	c, err := net.Dial("tcp", strings.TrimPrefix(l.url, "http://"))
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() { c.Close() })
-	fmt.Fprintf(c, "POST /v1/jobs/polite/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Length: 100\r\n\r\n{", strings.TrimSpace(string(token)))
+	fmt.Fprintf(
+		c,
+		"POST /v1/jobs/polite/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+			"Content-Length: 100\r\n\r\n{",
+		strings.TrimSpace(string(token)),
+	)
 	// The server has read the head of it once it answers a call that was sent later.
 	l.run(l.deaf)
 }
@@ -194,7 +217,10 @@ func TestStopOfAServerThatWasStoppedByAnotherSignal(t *testing.T) { // F5
 func TestStopUnderLoadLosesNothingAcknowledged(t *testing.T) { // F4, P1
 	t.Parallel()
 	p := start(t, t.TempDir(), "--shutdown-grace", "5s")
-	s := newSink(t, func(int, http.ResponseWriter, *http.Request) { time.Sleep(2 * time.Millisecond) })
+	s := newSink(
+		t,
+		func(int, http.ResponseWriter, *http.Request) { time.Sleep(2 * time.Millisecond) },
+	)
 	p.put("job", doc{"webhook": doc{"url": s.URL}})
 	var (
 		mu           sync.Mutex

@@ -271,7 +271,8 @@ func sqlite(t testing.TB, db, query string) string {
 	if err != nil {
 		t.Skip("the sqlite3 tool is not installed")
 	}
-	out, err := exec.Command(tool, "-init", "/dev/null", "-batch", db, ".timeout 5000", query).CombinedOutput()
+	out, err := exec.Command(tool, "-init", "/dev/null", "-batch", db, ".timeout 5000", query).
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("sqlite3: %v: %s", err, out)
 	}

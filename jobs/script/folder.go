@@ -63,7 +63,8 @@ func markClaim(c claim) (marked claim, err error) {
 }
 
 // awaitShims waits until no shim of a server that died is left, each having killed its script
-// before it ends, and reports that. They are quick: a start does not wait for what cannot be killed.
+// before it ends, and reports that. They are quick: a start does not wait for what cannot be
+// killed.
 func awaitShims(path string) bool {
 	f, err := os.OpenFile(filepath.Join(path, claimMark), os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if err != nil {
