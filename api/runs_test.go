@@ -128,6 +128,34 @@ func TestListOfRunsFilters(t *testing.T) {
 	}
 }
 
+func TestListsOfRunsStaySmall(t *testing.T) {
+	ts := newTestServer(t)
+	big := `"` + strings.Repeat("x", 60<<10) + `"`
+	ts.hook("a", ok(big))
+	ts.call("PUT", "/v1/jobs/b", `{"script":{"interpreter":["python3"],"source":"raise ValueError('no')"}}`).want(201)
+	for range 3 {
+		ts.call("POST", "/v1/jobs/a/runs?wait=30s", `{"payload":`+big+`}`).want(200)
+	}
+	failed := ts.call("POST", "/v1/jobs/b/runs?wait=30s", "").want(200)
+	if failed.field("error.type") == "ValueError" && failed.field("error.stack") == "" {
+		t.Errorf("the run itself has no stack: %s", failed.body)
+	}
+	list := ts.call("GET", "/v1/runs", "").want(200)
+	if len(list.body) > 10<<10 {
+		t.Errorf("a list of 4 runs has %d bytes", len(list.body))
+	}
+	for _, field := range []string{"payload", "result", "attempts", "error.stack"} {
+		for _, row := range []string{"items.0.", "items.1."} {
+			if got := list.field(row + field); got != "" {
+				t.Errorf("%s%s: %.80s", row, field, got)
+			}
+		}
+	}
+	if list.field("items.0.error.message") == "" {
+		t.Errorf("no message: %s", list.body)
+	}
+}
+
 func TestEveryRunIsReachedByPages(t *testing.T) {
 	ts := newTestServer(t)
 	ts.hook("a", ok(`1`))
