@@ -325,6 +325,53 @@ func TestDrainStartsNothing(t *testing.T) {
 	ts.until(id, "succeeded")
 }
 
+func TestEveryChangeIsAudited(t *testing.T) {
+	ts := newTestServer(t)
+	doc := `{"name":"a","script":{"source":"true"}}`
+	var want []string
+	change := func(method, path, body, action string) *answer {
+		t.Helper()
+		got := ts.call(method, path, body)
+		if got.status >= 300 {
+			t.Fatalf("%s %s: %d %s", method, path, got.status, got.body)
+		}
+		want = append(want, action)
+		return got
+	}
+	change("POST", "/v1/jobs", doc, "put job a")
+	change("POST", "/v1/jobs/a/pause", "", "pause job a")
+	id := ts.enqueue("a", "")
+	change("PUT", "/v1/jobs/a", `{"script":{"source":"false"}}`, "put job a")
+	change("POST", "/v1/apply", `{"jobs":[`+doc+`]}`, "put job a")
+	change("POST", "/v1/jobs/a/upgrade-runs", "", "upgrade-runs job a")
+	change("POST", "/v1/runs/"+id+"/cancel", "", "cancel run "+id)
+	later := ts.enqueue("a", `{"delay":"1h"}`)
+	change("POST", "/v1/runs/"+later+"/run-now", "", "run-now run "+later)
+	change("POST", "/v1/runs/"+id+"/requeue", "", "requeue run "+id)
+	change("DELETE", "/v1/runs/"+id, "", "remove run "+id)
+	change("POST", "/v1/jobs/a/resume", "", "resume job a")
+	change("DELETE", "/v1/jobs/a", "", "delete job a")
+	change("POST", "/v1/tokens", `{"name":"t","scopes":["read"]}`, "put token t")
+	change("PUT", "/v1/tokens/t", `{"scopes":["enqueue"]}`, "put token t")
+	change("DELETE", "/v1/tokens/t", "", "delete token t")
+	change("POST", "/v1/server/drain", "", "drain server server")
+	change("POST", "/v1/server/resume", "", "resume server server")
+	slices.Reverse(want)
+	var list struct {
+		Items []struct{ Actor, Action, Kind, Name string }
+	}
+	ts.call("GET", "/v1/audit?limit="+fmt.Sprint(len(want)), "").want(200).into(&list)
+	var got []string
+	for _, e := range list.Items {
+		if got = append(got, e.Action+" "+e.Kind+" "+e.Name); e.Actor != "token admin" {
+			t.Errorf("%s was done by %s", e.Action, e.Actor)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf(" got %q\nwant %q", got, want)
+	}
+}
+
 func TestAuditTellsWhoChangedWhat(t *testing.T) {
 	ts := newTestServer(t)
 	ts.hook("a", ok(`1`))
