@@ -95,7 +95,7 @@ func TestPayloadAndResultAreKeptByteForByte(t *testing.T) {
 
 func TestPayloadArrivesByteForByteHoweverItCame(t *testing.T) {
 	ts := newTestServer(t)
-	payload := `[ 9007199254740993 , 1.10,{"b":-0,"a":1e400, "ü" : "\u00fc\/"} ]`
+	payload := `[ 9007199254740993 , 1.10,{"b":-0,"a":1e400, "ü" : "\u00fc\/\ud800\u0000"} ]`
 	bodies := make(chan string, 1)
 	ts.hook("hook", func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -128,6 +128,34 @@ func TestListOfRunsFilters(t *testing.T) {
 	}
 }
 
+func TestListsOfRunsStaySmall(t *testing.T) {
+	ts := newTestServer(t)
+	big := `"` + strings.Repeat("x", 60<<10) + `"`
+	ts.hook("a", ok(big))
+	ts.call("PUT", "/v1/jobs/b", `{"script":{"interpreter":["python3"],"source":"raise ValueError('no')"}}`).want(201)
+	for range 3 {
+		ts.call("POST", "/v1/jobs/a/runs?wait=30s", `{"payload":`+big+`}`).want(200)
+	}
+	failed := ts.call("POST", "/v1/jobs/b/runs?wait=30s", "").want(200)
+	if failed.field("error.type") == "ValueError" && failed.field("error.stack") == "" {
+		t.Errorf("the run itself has no stack: %s", failed.body)
+	}
+	list := ts.call("GET", "/v1/runs", "").want(200)
+	if len(list.body) > 10<<10 {
+		t.Errorf("a list of 4 runs has %d bytes", len(list.body))
+	}
+	for _, field := range []string{"payload", "result", "attempts", "error.stack"} {
+		for _, row := range []string{"items.0.", "items.1."} {
+			if got := list.field(row + field); got != "" {
+				t.Errorf("%s%s: %.80s", row, field, got)
+			}
+		}
+	}
+	if list.field("items.0.error.message") == "" {
+		t.Errorf("no message: %s", list.body)
+	}
+}
+
 func TestEveryRunIsReachedByPages(t *testing.T) {
 	ts := newTestServer(t)
 	ts.hook("a", ok(`1`))
@@ -295,6 +323,53 @@ func TestDrainStartsNothing(t *testing.T) {
 		t.Errorf("resume: %s", a.body)
 	}
 	ts.until(id, "succeeded")
+}
+
+func TestEveryChangeIsAudited(t *testing.T) {
+	ts := newTestServer(t)
+	doc := `{"name":"a","script":{"source":"true"}}`
+	var want []string
+	change := func(method, path, body, action string) *answer {
+		t.Helper()
+		got := ts.call(method, path, body)
+		if got.status >= 300 {
+			t.Fatalf("%s %s: %d %s", method, path, got.status, got.body)
+		}
+		want = append(want, action)
+		return got
+	}
+	change("POST", "/v1/jobs", doc, "put job a")
+	change("POST", "/v1/jobs/a/pause", "", "pause job a")
+	id := ts.enqueue("a", "")
+	change("PUT", "/v1/jobs/a", `{"script":{"source":"false"}}`, "put job a")
+	change("POST", "/v1/apply", `{"jobs":[`+doc+`]}`, "put job a")
+	change("POST", "/v1/jobs/a/upgrade-runs", "", "upgrade-runs job a")
+	change("POST", "/v1/runs/"+id+"/cancel", "", "cancel run "+id)
+	later := ts.enqueue("a", `{"delay":"1h"}`)
+	change("POST", "/v1/runs/"+later+"/run-now", "", "run-now run "+later)
+	change("POST", "/v1/runs/"+id+"/requeue", "", "requeue run "+id)
+	change("DELETE", "/v1/runs/"+id, "", "remove run "+id)
+	change("POST", "/v1/jobs/a/resume", "", "resume job a")
+	change("DELETE", "/v1/jobs/a", "", "delete job a")
+	change("POST", "/v1/tokens", `{"name":"t","scopes":["read"]}`, "put token t")
+	change("PUT", "/v1/tokens/t", `{"scopes":["enqueue"]}`, "put token t")
+	change("DELETE", "/v1/tokens/t", "", "delete token t")
+	change("POST", "/v1/server/drain", "", "drain server server")
+	change("POST", "/v1/server/resume", "", "resume server server")
+	slices.Reverse(want)
+	var list struct {
+		Items []struct{ Actor, Action, Kind, Name string }
+	}
+	ts.call("GET", "/v1/audit?limit="+fmt.Sprint(len(want)), "").want(200).into(&list)
+	var got []string
+	for _, e := range list.Items {
+		if got = append(got, e.Action+" "+e.Kind+" "+e.Name); e.Actor != "token admin" {
+			t.Errorf("%s was done by %s", e.Action, e.Actor)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf(" got %q\nwant %q", got, want)
+	}
 }
 
 func TestAuditTellsWhoChangedWhat(t *testing.T) {
