@@ -243,7 +243,12 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		{"tokens", "create", "x", "--scope", "read"},
 		{"drain"},
 		{"resume"},
+		{"logs", id},
+		{"logs", "-f", id},
+		{"logs", "say"},
 		{"requeue", id},
+		{"tokens", "revoke", "x"},
+		{"runs", "delete", id},
 		{"jobs", "upgrade", "say"},
 		{"jobs", "delete", "slow"},
 	} {

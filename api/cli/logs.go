@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/url"
 
 	"nightshift/api/client"
+	"nightshift/api/wire"
 	"nightshift/jobs"
 )
 
@@ -23,10 +26,30 @@ func (cmd logsCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if cmd.Follow {
-		return s.follow(c, id)
+	var w io.Writer = s.out.w
+	if s.out.json {
+		w = jsonPieces{s.out}
 	}
-	return c.Log(s.ctx, id, s.out.w)
+	if cmd.Follow {
+		return s.follow(c, id, w)
+	}
+	if !s.out.json {
+		return c.Log(s.ctx, id, w)
+	}
+	var whole bytes.Buffer
+	if err := c.Log(s.ctx, id, &whole); err != nil {
+		return err
+	}
+	_, err = w.Write(whole.Bytes())
+	return err
+}
+
+// jsonPieces prints what is written as objects with a text, each a line.
+type jsonPieces struct{ out *printer }
+
+func (w jsonPieces) Write(p []byte) (int, error) {
+	w.out.value(&wire.LogEvent{Text: string(bytes.ToValidUTF8(p, []byte("\uFFFD")))})
+	return len(p), nil
 }
 
 // newestRun is the run of that id, or the newest of the job of that name.

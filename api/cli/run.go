@@ -103,7 +103,7 @@ func payloadOf(flag string) (jobs.Raw, error) {
 func (s *session) await(c *client.Client, run wire.Run) error {
 	if !s.out.json {
 		fmt.Fprintf(s.stderr, "run %s of %s\n", run.ID, clean(run.Job))
-		if err := s.follow(c, run.ID); err != nil {
+		if err := s.follow(c, run.ID, s.out.w); err != nil {
 			return err
 		}
 	}
@@ -142,11 +142,11 @@ const (
 	reconnectAfter = time.Second
 )
 
-// follow prints the log of a run until it has ended.
-func (s *session) follow(c *client.Client, id jobs.ID) error {
+// follow copies the log of a run to w until it has ended.
+func (s *session) follow(c *client.Client, id jobs.ID, w io.Writer) error {
 	at := int64(0)
 	for left := reconnects; ; left-- {
-		_, next, err := c.Follow(s.ctx, id, at, s.out.w)
+		_, next, err := c.Follow(s.ctx, id, at, w)
 		if err == nil || s.ctx.Err() != nil {
 			return err
 		}

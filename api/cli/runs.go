@@ -276,8 +276,18 @@ func (cmd runsDeleteCmd) Run(s *session) error {
 		if err := c.DeleteRun(s.ctx, id); err != nil {
 			return err
 		}
+		s.gone("deleted", id.String())
 	}
 	return nil
+}
+
+// gone says what was removed.
+func (s *session) gone(how, what string) {
+	if s.out.json {
+		s.out.value(map[string]string{how: what})
+		return
+	}
+	s.out.line("%s %s", what, how)
 }
 
 // withRun makes one call about a run and prints the run that it answers.

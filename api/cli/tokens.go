@@ -108,6 +108,7 @@ func (cmd tokensRevokeCmd) Run(s *session) error {
 		if err := c.RevokeToken(s.ctx, name); err != nil {
 			return err
 		}
+		s.gone("revoked", clean(name))
 	}
 	return nil
 }
