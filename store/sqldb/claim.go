@@ -28,11 +28,14 @@ SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, state, seq LIMIT 
 SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.lane = $1 AND r.state = 2 ORDER BY r.rank, r.seq LIMIT $2`
-	// The runs that a claim took of a lane are its first ones, up to the last that was taken:
-	// one statement for all of them. The second bound on rank is for the index.
-	updateRunning = `
-UPDATE runs SET state = 3, number = number + 1, attempt_at = $4, started_at = COALESCE(started_at, $4)
-WHERE lane = $1 AND state = 2 AND rank <= $2 AND (rank < $2 OR seq <= $3)`
+	// The runs that a claim took of a lane are its first ones: all of the ranks before the last
+	// one's, and of that rank, which very many may share, those up to it.
+	updateRunningBefore = `
+UPDATE runs SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
+WHERE lane = $1 AND state = 2 AND rank < $3`
+	updateRunningAt = `
+UPDATE runs SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
+WHERE lane = $1 AND state = 2 AND rank = $3 AND seq <= $4`
 	selectRunning = `
 SELECT ` + runColumns + `, p.body, r.job,
     (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq), r.lane IS NULL
@@ -223,7 +226,12 @@ func (t *turn) mark(tx Tx, now jobs.Time) error {
 		return nil
 	}
 	rank := rankOf(t.final.DueAt, t.final.Priority)
-	n, err := tx.Exec(updateRunning, t.lane.id, rank, t.final.ID.Seq(), int64(now))
+	n, err := tx.Exec(updateRunningAt, t.lane.id, int64(now), rank, t.final.ID.Seq())
+	if err == nil && n < int64(t.taken) {
+		var before int64
+		before, err = tx.Exec(updateRunningBefore, t.lane.id, int64(now), rank)
+		n += before
+	}
 	if err == nil && n != int64(t.taken) {
 		err = fmt.Errorf("%d of %d runs were queued", n, t.taken)
 	}
