@@ -2,10 +2,10 @@ package main
 
 import "testing"
 
-func TestClaimsAreReadWithTheirMedianWhereThereIsOne(t *testing.T) {
+func TestClaimsAreReadByTheirMedian(t *testing.T) {
 	out := []byte("goos: linux\n" +
-		"BenchmarkClaim/queued=1000-2   \t  300\t  41000 ns/op\t  38000 p50-ns/op\t 12 B/op\n" +
-		"BenchmarkClaim/queued=1000000        \t     300\t     52000 ns/op\n" +
+		"BenchmarkClaim/queued=1000/lanes=1-2   \t  300\t  41000 ns/op\t  38.00 p50-µs\t 99 p99-µs\n" +
+		"BenchmarkClaim/queued=1000000/lanes=1  \t  300\t  62000 ns/op\t  52.00 p50-µs\t 99 p99-µs\n" +
 		"PASS\n")
 	got, err := readClaims(out)
 	if err != nil {
@@ -17,7 +17,7 @@ func TestClaimsAreReadWithTheirMedianWhereThereIsOne(t *testing.T) {
 }
 
 func TestABenchmarkWithoutBothBacklogsIsAnError(t *testing.T) {
-	got, err := readClaims([]byte("BenchmarkClaim/queued=1000-2 300 41000 ns/op\nPASS\n"))
+	got, err := readClaims([]byte("BenchmarkClaim/queued=1000/lanes=1-2 300 41000 ns/op 38.00 p50-µs\nPASS\n"))
 	if err == nil {
 		t.Errorf("got %v, want an error", got)
 	}
