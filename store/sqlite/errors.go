@@ -61,11 +61,8 @@ func classifyCommit(err error) error {
 	if err == nil {
 		return nil
 	}
-	switch code(err) & 0xff {
-	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return fmt.Errorf("%w: %w", store.ErrBusy, err)
-	case lib.SQLITE_FULL:
-		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	if known := classify(err); errors.Is(known, store.ErrBusy) || errors.Is(known, store.ErrFull) {
+		return known
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnknown, err)
 }
