@@ -103,8 +103,12 @@ func payloadOf(flag string) (jobs.Raw, error) {
 func (s *session) await(c *client.Client, run wire.Run) error {
 	if !s.out.json {
 		fmt.Fprintf(s.stderr, "run %s of %s\n", run.ID, clean(run.Job))
-		if err := s.follow(c, run.ID, s.out.w); err != nil {
+		log := &lastByte{w: s.out.w, b: '\n'}
+		if err := s.follow(c, run.ID, log); err != nil {
 			return err
+		}
+		if log.b != '\n' {
+			fmt.Fprintln(s.stderr) // what is printed stays the log, byte for byte
 		}
 	}
 	run, err := untilEnd(s.ctx, c, run.ID)
@@ -120,6 +124,19 @@ func (s *session) await(c *client.Client, run wire.Run) error {
 		return failedError{}
 	}
 	return nil
+}
+
+// lastByte remembers how what it passes on ended.
+type lastByte struct {
+	w io.Writer
+	b byte
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.b = p[len(p)-1]
+	}
+	return l.w.Write(p)
 }
 
 func ended(run *wire.Run) bool {
