@@ -92,7 +92,7 @@ func ParseDocument(data []byte) (*Job, error) {
 }
 
 func (j *Job) dropState() {
-	j.Version, j.Revision, j.Paused, j.PauseNote, j.CreatedAt, j.UpdatedAt = 0, 0, false, "", 0, 0
+	j.Version, j.Revision, j.Paused, j.PauseNote, j.Set, j.CreatedAt, j.UpdatedAt = 0, 0, false, "", "", 0, 0
 	if string(j.Payload) == "null" {
 		j.Payload = nil
 	}
@@ -106,17 +106,21 @@ type document struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Webhook     *Webhook          `json:"webhook,omitempty"`
 	Script      *Script           `json:"script,omitempty"`
+	Mail        *Mail             `json:"mail,omitempty"`
 	Payload     Raw               `json:"payload,omitempty"`
 	Timeout     *Duration         `json:"timeout,omitempty"`
 	Queue       string            `json:"queue,omitempty"`
 	Priority    int               `json:"priority,omitempty"`
 	Retry       Retry             `json:"retry,omitzero"`
+	Inbound     []Door            `json:"inbound,omitempty"`
+	OnSuccess   []Chain           `json:"on_success,omitempty"`
 	Retain      Retain            `json:"retain,omitzero"`
 
 	Version   int    `json:"-"`
 	Revision  int64  `json:"-"`
 	Paused    bool   `json:"-"`
 	PauseNote string `json:"-"`
+	Set       string `json:"-"`
 	CreatedAt Time   `json:"-"`
 	UpdatedAt Time   `json:"-"`
 }
@@ -126,7 +130,7 @@ type document struct {
 func (j *Job) Document() []byte { return AppendJSON(nil, (*document)(j)) }
 
 // Spec is what a version pins of the job.
-func (j *Job) Spec() Spec { return Spec{Webhook: j.Webhook, Script: j.Script} }
+func (j *Job) Spec() Spec { return Spec{Webhook: j.Webhook, Script: j.Script, Mail: j.Mail} }
 
 // SameSpec reports whether two versions execute the same, written out or by default.
 func SameSpec(a, b Spec) bool {
@@ -157,11 +161,10 @@ func (s Spec) plain() Spec {
 
 // later are the fields of documents that versions to come will know, by their place.
 var later = map[string]string{
-	"": "mail group schedules inbound on_success concurrency rate unique dependencies checkpoint " +
-		"long_after resolve_on_success",
-	"webhook": "body success completion heartbeat_timeout signing_secret follow_redirects",
+	"": "group schedules concurrency rate unique dependencies checkpoint long_after " +
+		"resolve_on_success",
+	"webhook": "completion heartbeat_timeout",
 	"script":  "user memory",
-	"retry":   "policy",
 }
 
 // FieldHint says where in a job a field belongs.

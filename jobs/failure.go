@@ -19,6 +19,7 @@ const (
 	FailDNS        FailureKind = "dns"
 	FailTLS        FailureKind = "tls"
 	FailHTTP       FailureKind = "http" // unwanted status
+	FailSMTP       FailureKind = "smtp" // a mail server's refusal
 	FailExit       FailureKind = "exit"
 	FailSignal     FailureKind = "signal"
 	FailSpawn      FailureKind = "spawn"    // could not be started

@@ -90,6 +90,8 @@ func (*fileDocument) FieldHint(parent, name string) string {
 	switch {
 	case parent != "":
 		return ""
+	case name == "job":
+		return `did you mean "jobs"?`
 	case slices.Contains(strings.Fields("schedules policies dependencies queues alerts defaults"),
 		name):
 		return "this version does not have it yet"

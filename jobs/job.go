@@ -1,6 +1,9 @@
 package jobs
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Defaults of a job document (contract 3.1).
 const (
@@ -8,6 +11,7 @@ const (
 	DefaultMaxAttempts    = 8
 	DefaultWebhookTimeout = 5 * time.Minute
 	DefaultScriptTimeout  = 6 * time.Hour
+	DefaultMailTimeout    = time.Minute
 	DefaultGrace          = 10 * time.Second
 	MaxTimeout            = 24 * time.Hour
 	DefaultRetainDone     = 7 * 24 * time.Hour
@@ -25,6 +29,7 @@ const (
 const (
 	KindWebhook = "webhook"
 	KindScript  = "script"
+	KindMail    = "mail"
 )
 
 // Job is a registered function: what to execute and its policies, as the document says it,
@@ -34,30 +39,39 @@ type Job struct {
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 
-	Webhook *Webhook `json:"webhook,omitempty"` // exactly one of the two
+	Webhook *Webhook `json:"webhook,omitempty"` // exactly one of the three
 	Script  *Script  `json:"script,omitempty"`
+	Mail    *Mail    `json:"mail,omitempty"`
 
-	Payload  Raw       `json:"payload,omitempty"` // used where a run brings none; nil: {}
-	Timeout  *Duration `json:"timeout,omitempty"` // one attempt; nil: by kind
-	Queue    string    `json:"queue,omitempty"`
-	Priority int       `json:"priority,omitempty"` // -100..100, higher first
-	Retry    Retry     `json:"retry"`
-	Retain   Retain    `json:"retain"`
+	Payload   Raw       `json:"payload,omitempty"` // used where a run brings none; nil: {}
+	Timeout   *Duration `json:"timeout,omitempty"` // one attempt; nil: by kind
+	Queue     string    `json:"queue,omitempty"`
+	Priority  int       `json:"priority,omitempty"` // -100..100, higher first
+	Retry     Retry     `json:"retry"`
+	Inbound   []Door    `json:"inbound,omitempty"`
+	OnSuccess []Chain   `json:"on_success,omitempty"`
+	Retain    Retain    `json:"retain"`
 
 	// State: answered, ignored when a document brings it.
 	Version   int    `json:"version"`
 	Revision  int64  `json:"-"` // grows with each change of the document; the ETag
 	Paused    bool   `json:"paused"`
 	PauseNote string `json:"pause_note,omitempty"`
+	Set       string `json:"set,omitempty"` // the set of the apply that made it
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
 }
 
-// Webhook is an HTTP endpoint to call.
+// Webhook is an HTTP endpoint to call. URL, headers, body and signing secrets are templates:
+// texts that may hold {{ expression }}.
 type Webhook struct {
 	URL               string            `json:"url"`
 	Method            string            `json:"method,omitempty"` // POST
 	Headers           map[string]string `json:"headers,omitempty"`
+	Body              Raw               `json:"body,omitempty"`               // a text, or JSON; nil: the payload as it came
+	Success           string            `json:"success,omitempty"`            // an expression; "": http.status in 200..299
+	SigningSecret     Texts             `json:"signing_secret,omitempty"`     // one, or two while one is rotated
+	FollowRedirects   bool              `json:"follow_redirects,omitempty"`   // 307 and 308, 3 at most
 	NightshiftHeaders *bool             `json:"nightshift_headers,omitempty"` // nil: true
 }
 
@@ -72,8 +86,34 @@ type Script struct {
 	Grace       *Duration         `json:"grace,omitempty"` // between SIGTERM and SIGKILL; nil: 10s
 }
 
+// Mail is a message to send. All its fields are templates.
+type Mail struct {
+	To      []string `json:"to"`
+	CC      []string `json:"cc,omitempty"`
+	From    string   `json:"from,omitempty"` // "": the server's --mail-from
+	Subject string   `json:"subject"`
+	Body    string   `json:"body"`
+}
+
+// Chain makes a run of another job when a run has succeeded (contract 3.1, on_success).
+type Chain struct {
+	Job     string `json:"job"`
+	If      string `json:"if,omitempty"`      // an expression; "": always
+	Payload Raw    `json:"payload,omitempty"` // a template; nil: the result
+}
+
+// Door lets a sender that signs what it sends make runs (contract 3.3).
+type Door struct {
+	Name   string `json:"name"`
+	Verify string `json:"verify"` // github | stripe | standard-webhooks | secret
+	Secret string `json:"secret"` // a template that knows secrets
+	If     string `json:"if,omitempty"`
+	Key    string `json:"key,omitempty"` // an expression; "": the sender's delivery or event id
+}
+
 // Retry says when a failed attempt is tried again. Nil fields fall to the policy.
 type Retry struct {
+	Policy      string    `json:"policy,omitempty"` // the named policy to start from
 	MaxAttempts *int      `json:"max_attempts,omitempty"`
 	MaxElapsed  *Duration `json:"max_elapsed,omitempty"`
 	Backoff     *Backoff  `json:"backoff,omitempty"`
@@ -124,20 +164,18 @@ func (r Retain) Durations() Retention {
 }
 
 // Kind is the kind of the job: which of its executions is set.
-func (j *Job) Kind() string {
-	if j.Script != nil {
-		return KindScript
-	}
-	return KindWebhook
-}
+func (j *Job) Kind() string { return j.Spec().Kind() }
 
 // TimeoutOf is the deadline of one attempt.
 func (j *Job) TimeoutOf() time.Duration {
-	switch {
-	case j.Timeout != nil:
+	if j.Timeout != nil {
 		return time.Duration(*j.Timeout)
-	case j.Kind() == KindScript:
+	}
+	switch j.Kind() {
+	case KindScript:
 		return DefaultScriptTimeout
+	case KindMail:
+		return DefaultMailTimeout
 	}
 	return DefaultWebhookTimeout
 }
@@ -154,12 +192,16 @@ func (j *Job) QueueOf() string {
 type Spec struct {
 	Webhook *Webhook `json:"webhook,omitempty"`
 	Script  *Script  `json:"script,omitempty"`
+	Mail    *Mail    `json:"mail,omitempty"`
 }
 
 // Kind is the kind of the execution.
 func (s Spec) Kind() string {
-	if s.Script != nil {
+	switch {
+	case s.Script != nil:
 		return KindScript
+	case s.Mail != nil:
+		return KindMail
 	}
 	return KindWebhook
 }
@@ -170,4 +212,28 @@ type Version struct {
 	Version   int    `json:"version"`
 	CreatedAt Time   `json:"created_at"`
 	Spec
+}
+
+// Texts is a list of texts that a document may write as one text.
+type Texts []string
+
+// decodeJSON reads one text or a list of them.
+func (t *Texts) decodeJSON(d *decoder) bool {
+	list := []string{""}
+	read := decoderOf(reflect.TypeFor[[]string]())
+	v := reflect.ValueOf(&list).Elem()
+	if d.peek() != '[' {
+		read, v = decoderOf(reflect.TypeFor[string]()), v.Index(0)
+	}
+	ok := read(d, v)
+	*t = list
+	return ok
+}
+
+// MarshalJSON writes a single text as such.
+func (t Texts) MarshalJSON() ([]byte, error) {
+	if len(t) == 1 {
+		return AppendJSONString(nil, t[0]), nil
+	}
+	return AppendJSON(nil, []string(t)), nil
 }

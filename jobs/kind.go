@@ -24,7 +24,7 @@ type Kind interface {
 
 // Call is what one attempt is given.
 type Call struct {
-	Spec          Spec
+	Spec          Spec // rendered: no template is left in it
 	Run           ID
 	Job           string
 	Operation     ID
@@ -37,11 +37,31 @@ type Call struct {
 	CorrelationID string
 	Traceparent   string
 	Payload       Raw
-	CallbackURL   string // of this run; "" where the server has none
+	Checkpoint    Raw       // what the operation saved; nil: nothing
+	Body          []byte    // what a webhook sends; nil: the payload as it came
+	Judge         Judgement // of a webhook's answer; nil: a status from 200 to 299 is success
+	CallbackURL   string    // of this run; "" where the server has none
 	CallbackToken string
 
 	Kill <-chan struct{} // closed: no more grace
 	Log  io.Writer       // what the attempt prints; never fails, never blocks for long
+}
+
+// Answer is a webhook's answer, as the expression success sees it.
+type Answer struct {
+	Status  int
+	Headers map[string]string // lower-case names
+	Body    []byte            // what came of it, up to 1 MiB
+}
+
+// Judgement tells whether an answer is a success. An error is that of the expression: the attempt
+// failed, and says so.
+type Judgement func(Answer) (bool, error)
+
+// Checker is a kind that knows, when a job is saved, what it cannot execute on this server.
+type Checker interface {
+	// Check gives what is wrong, located within the job's document, such as mail.from.
+	Check(Spec) []Fault
 }
 
 // Report is what an attempt left behind.
@@ -54,6 +74,10 @@ type Report struct {
 
 	Result          Raw  // valid JSON up to MaxResult, byte for byte; nil: null
 	ResultTruncated bool // it was larger: Result is nil
+
+	// Checkpoint is what the operation's next attempt is to start from; nil: as it was. It is
+	// dropped when the operation succeeds.
+	Checkpoint Raw
 
 	HTTPStatus int // 0: none
 	ExitCode   int // -1: none

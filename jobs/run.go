@@ -50,6 +50,8 @@ const (
 	TriggerAPI     Trigger = "api"
 	TriggerCLI     Trigger = "cli"
 	TriggerRequeue Trigger = "requeue"
+	TriggerInbound Trigger = "inbound" // a door
+	TriggerChain   Trigger = "chain"   // on_success of another job
 )
 
 // RankPerPriority is what a point of priority is worth: a run's rank is its due time
@@ -67,6 +69,7 @@ type Run struct {
 	Trigger     Trigger
 	Queue       string
 
+	Host            string // host:port that a webhook's URL named at enqueue; "": it is written out
 	Payload         Raw
 	Result          Raw // nil: none
 	ResultTruncated bool
@@ -132,6 +135,7 @@ const (
 	HeldPaused  = "paused"
 	HeldDrain   = "drain"
 	HeldDisk    = "disk"
+	HeldSecret  = "secret"
 )
 
 // HeldBy says what a queued run waits for.
