@@ -10,9 +10,6 @@ import (
 	"strings"
 )
 
-// MinSecret is the least length of a secret in bytes: what is shorter stands in texts by chance.
-const MinSecret = 8
-
 // masked stands where a secret stood.
 const masked = "***"
 
