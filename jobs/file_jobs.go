@@ -220,7 +220,7 @@ func (f *File) check(broken map[*Job]bool) {
 			continue
 		}
 		j.dropState()
-		list := faults(j.Check())
+		list := faults(j.faults())
 		if other, twice := first[j.Name]; twice && j.Name != "" {
 			line, _ := f.at(f.places[other].offset)
 			list.add("name", "this name stands at %s too, on line %d", f.places[other].location, line)
