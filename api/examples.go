@@ -141,6 +141,8 @@ func paramExample(r *route, name string) any {
 	switch {
 	case r.tag == "tokens" && name == "name":
 		return "deploy"
+	case r.tag == "secrets" && name == "name":
+		return "SYNC"
 	case r.id == "enqueue-batch" && name == "Idempotency-Key":
 		return nil // it is refused
 	}

@@ -16,6 +16,9 @@ func (ts *testServer) stage(r *route) map[string]string {
 	if r.tag == "tokens" {
 		params["name"] = "deploy"
 	}
+	if r.tag == "secrets" {
+		params["name"] = "SYNC"
+	}
 	switch r.id {
 	case "create-job":
 		for _, name := range []string{"nightly-sync", "clean-up"} {
@@ -23,7 +26,10 @@ func (ts *testServer) stage(r *route) map[string]string {
 		}
 	case "create-token", "put-token":
 		ts.call("DELETE", "/v1/tokens/deploy", "")
+	case "create-secret", "put-secret":
+		ts.call("DELETE", "/v1/secrets/SYNC", "")
 	default:
+		ts.call("PUT", "/v1/secrets/SYNC", `{"value":"hunter2hunter2"}`)
 		ts.call("PUT", "/v1/tokens/deploy", `{"scopes":["read"]}`)
 		for _, name := range []string{"nightly-sync", "mail-out"} {
 			ts.call("PUT", "/v1/jobs/"+name, doc)

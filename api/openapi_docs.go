@@ -94,6 +94,7 @@ func intro() string {
 var tags = []*huma.Tag{
 	{Name: "jobs", Description: "What is registered: what to execute, and when to try it again"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
+	{Name: "secrets", Description: "Values that jobs name and no answer shows"},
 	{Name: "tokens", Description: "Who may call, and what"},
 	{Name: "server", Description: "The server itself: its state, its audit, its description"},
 	{Name: "open", Description: "What answers without a token"},

@@ -82,7 +82,7 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), runRoutes(), runActionRoutes(), tokenRoutes(), serverRoutes(), openRoutes(),
+		jobRoutes(), runRoutes(), runActionRoutes(), tokenRoutes(), secretRoutes(), serverRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}
