@@ -306,3 +306,6 @@ func (ev *evidence) run(p *program) (any, error) {
 	}
 	return value, nil
 }
+
+// spent is what the last evaluation cost.
+func (ev *evidence) spent() int { return evalBudget - ev.facts.Meter.left }
