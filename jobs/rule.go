@@ -370,3 +370,6 @@ func (ev *evidence) body() any {
 	}
 	return nil
 }
+
+// spent is what the last evaluation cost.
+func (ev *evidence) spent() int { return evalBudget - ev.facts.Meter.left }
