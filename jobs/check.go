@@ -47,11 +47,7 @@ func ParseJob(data []byte) (*Job, error) {
 	if len(j.Payload) > MaxPayload {
 		return nil, &TooLargeError{Location: "payload", Size: len(j.Payload), Limit: MaxPayload}
 	}
-	found := j.Check()
-	var rules *InvalidError
-	if _, err := Compile(&j, nil, nil); errors.As(err, &rules) {
-		found = append(found, rules.Faults...)
-	}
+	found := j.faults()
 	if invalid != nil {
 		found = Besides(invalid.Faults, found)
 	}
@@ -59,6 +55,16 @@ func ParseJob(data []byte) (*Job, error) {
 		return nil, err
 	}
 	return &j, nil
+}
+
+// faults gives all that is wrong with a job, but for a missing name.
+func (j *Job) faults() []Fault {
+	found := j.Check()
+	var rules *InvalidError
+	if _, err := Compile(j, nil, nil); errors.As(err, &rules) {
+		found = append(found, rules.Faults...)
+	}
+	return found
 }
 
 // Besides puts what a check found behind what could not be read, but for faults at places that
