@@ -80,10 +80,10 @@ func (d *DoorPlan) Secret(lookup func(name string) (string, bool)) (string, *Fai
 	return text, nil
 }
 
-func (d *DoorPlan) evidence(in map[string]string, payload Raw) *evidence {
+func (d *DoorPlan) renderer(in map[string]string, payload Raw) *renderer {
 	return newRenderer(&evidence{
 		facts: &facts{Job: jobFactsOf(d.job), Headers: headers(in)}, payload: payload,
-	}).evidence
+	})
 }
 
 // Admit reports whether what came in makes a run: whether the door's if holds. One that fails
@@ -92,7 +92,7 @@ func (d *DoorPlan) Admit(in map[string]string, payload Raw) (ok bool, note strin
 	if d.cond == nil {
 		return true, ""
 	}
-	ok, err := d.evidence(in, payload).holds(d.cond)
+	ok, err := d.renderer(in, payload).holds(d.cond)
 	if err != nil {
 		return true, clip(fmt.Sprintf("%s.if failed and counts as true (%s)", d.at, err), maxReason)
 	}
@@ -108,7 +108,7 @@ func (d *DoorPlan) Key(in map[string]string, payload Raw) (string, *Failure) {
 	if d.key == nil {
 		return "", nil
 	}
-	r := &renderer{d.evidence(in, payload)}
+	r := d.renderer(in, payload)
 	text, err := r.text(&part{prog: d.key, line: 1, column: 1}, false)
 	switch {
 	case err != nil:

@@ -15,12 +15,18 @@ const (
 	maxRecipients = 100
 )
 
+// maxRendered bounds all texts of one attempt together.
+const maxRendered = 4 << 20
+
 // renderer renders the templates of one attempt, within one budget.
-type renderer struct{ *evidence }
+type renderer struct {
+	*evidence
+	size int // of the texts so far
+}
 
 func newRenderer(ev *evidence) *renderer {
 	ev.budget = &meter{left: evalBudget}
-	return &renderer{ev}
+	return &renderer{evidence: ev}
 }
 
 // text is the text of an expression.
@@ -67,6 +73,9 @@ var (
 // field renders a text.
 func (r *renderer) field(t *template, form *textForm) (string, error) {
 	text, err := r.appendText(nil, t, form)
+	if r.size += len(text); r.size > maxRendered {
+		return "", fmt.Errorf("is too much: all rendered fields together may have %d bytes", maxRendered)
+	}
 	if err == nil && form.whole != nil {
 		err = form.whole(string(text))
 	}
