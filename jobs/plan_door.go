@@ -24,18 +24,17 @@ func compileDoors(c *templating, job *Job) []DoorPlan {
 	doors := make([]DoorPlan, 0, len(job.Inbound))
 	for i := range job.Inbound {
 		d := DoorPlan{job: job, door: &job.Inbound[i], at: doorAt(i)}
-		own := &templating{count: c.count, size: c.size}
-		d.secret = own.text(d.at+".secret", d.door.Secret, inDoorSecrets)
-		d.secrets = slices.Sorted(slices.Values(own.secrets))
-		d.cond = own.condition(d.at+".if", d.door.If, inDoors)
+		c.secrets = nil
+		d.secret = c.text(d.at+".secret", d.door.Secret, inDoorSecrets)
+		d.secrets = slices.Sorted(slices.Values(c.secrets))
+		d.cond = c.condition(d.at+".if", d.door.If, inDoors)
 		if d.door.Key != "" {
-			prog, err := own.expr(d.at+".key", d.door.Key, inDoors)
+			prog, err := c.expr(d.at+".key", d.door.Key, inDoors)
 			if err != nil {
-				own.add(d.at+".key", "%s", err)
+				c.add(d.at+".key", "%s", err)
 			}
 			d.key = prog
 		}
-		c.faults, c.count, c.size = append(c.faults, own.faults...), own.count, own.size
 		doors = append(doors, d)
 	}
 	return doors

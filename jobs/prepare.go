@@ -52,7 +52,7 @@ func Prepare(s Spec) (*Prepared, error) {
 	if s.Mail != nil {
 		p.mail(c, s.Mail)
 	}
-	if err := Invalid(c.faults); err != nil {
+	if err := Invalid(c.found()); err != nil {
 		return nil, err
 	}
 	p.secrets = slices.Sorted(slices.Values(c.secrets))
