@@ -2,7 +2,7 @@ package jobs
 
 import "strconv"
 
-// Ref is something else that a job's document names.
+// Ref is something else that a job's document names: it must stand, or be in the same change.
 type Ref struct {
 	Kind     string // RefPolicy, RefJob
 	Name     string
@@ -46,14 +46,6 @@ func validSecretName(s string) bool {
 const (
 	maxChains = 100
 	maxDoors  = 20
-)
-
-// How doors may verify what comes in (contract 3.3).
-const (
-	VerifyGitHub           = "github"
-	VerifyStripe           = "stripe"
-	VerifyStandardWebhooks = "standard-webhooks"
-	VerifySecret           = "secret"
 )
 
 func (j *Job) checkLinks(f *faults) {

@@ -38,6 +38,7 @@ type Plan struct {
 	maxAttempts   int
 	maxElapsed    *Duration
 	backoff       Backoff // every field set
+	levels        []level // what the settings were taken from
 	atMostOnce    bool    // an interrupted attempt ends the run
 
 	chains []chain
@@ -97,6 +98,7 @@ type level struct {
 
 // resolve takes each number from the first level that has it.
 func (p *Plan) resolve(levels []level) {
+	p.levels = levels
 	interrupted := ""
 	for _, l := range levels {
 		if p.maxAttempts == 0 && l.MaxAttempts != nil {

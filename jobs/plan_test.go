@@ -78,10 +78,10 @@ func TestCompileFindsFaultsOfPoliciesToo(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "policy(team).rules[0].if: line 1, column 1: unknown name foo") {
 		t.Errorf("got %v", err)
 	}
-	if err := named.Validate(); err == nil || !strings.HasPrefix(err.Error(), "rules[0].if: ") {
+	if err := Invalid(named.Check()); err == nil || !strings.HasPrefix(err.Error(), "rules[0].if: ") {
 		t.Errorf("got %v", err)
 	}
-	if err := DefaultPolicy().Validate(); err != nil {
+	if err := Invalid(DefaultPolicy().Check()); err != nil {
 		t.Errorf("the policy default: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultWebhookWorkers = 64
+	DefaultMailWorkers    = 8
 	DefaultGrace          = 30 * time.Second
 )
 
@@ -34,7 +35,7 @@ type Config struct {
 	Kinds   map[string]jobs.Kind // by jobs.KindWebhook and so on
 	Log     *slog.Logger         // nil: none
 	Key     []byte               // 32 bytes: signs watch links
-	Workers [store.Pools]int     // 0: 64 webhooks, 2 × cores scripts
+	Workers [store.Pools]int     // 0: 64 webhooks, 2 × cores scripts, 8 mails
 	Grace   time.Duration        // what attempts may take at a stop; 0: 30 s
 }
 
@@ -78,6 +79,9 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	if cfg.Workers[store.PoolScript] <= 0 {
 		cfg.Workers[store.PoolScript] = 2 * goruntime.NumCPU()
+	}
+	if cfg.Workers[store.PoolMail] <= 0 {
+		cfg.Workers[store.PoolMail] = DefaultMailWorkers
 	}
 	if cfg.Grace <= 0 {
 		cfg.Grace = DefaultGrace

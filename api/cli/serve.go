@@ -219,7 +219,7 @@ func (sv *serving) address() string {
 func (sv *serving) run() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	var saved []store.Saved
+	var saved []store.SavedJob
 	if sv.set != nil {
 		var err error
 		if saved, err = sv.apply(); err != nil {
