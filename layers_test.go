@@ -92,7 +92,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"go.yaml.in/yaml/"},
-		in:      []string{"jobs/file.go"}, why: "the rest speaks JSON",
+		in:      []string{"jobs/file.go", "jobs/export.go"}, why: "the rest speaks JSON",
 	},
 	{
 		imports: []string{"code.dny.dev/ssrf"},
@@ -115,7 +115,7 @@ var fences = []fence{
 		tests: true, why: "the system is asked where processes, files and disks are handled",
 	},
 	{
-		imports: []string{"github.com/google/go-cmp/", "github.com/google/uuid", "pgregory.net/rapid"},
+		imports: []string{"github.com/google/go-cmp/", "github.com/google/uuid", "pgregory.net/rapid", "github.com/santhosh-tekuri/"},
 		tests:   true, why: "they are tools of tests",
 	},
 	{

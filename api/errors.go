@@ -76,6 +76,14 @@ type problem struct {
 
 func (p *problem) Error() string { return p.kind.name + ": " + p.detail }
 
+// view is what the caller gets.
+func (p *problem) view() wire.Problem {
+	return wire.Problem{
+		Type: problemPrefix + p.kind.name, Title: p.kind.title, Status: p.kind.status,
+		Detail: p.detail, Errors: p.faults,
+	}
+}
+
 func refuse(kind problemKind, format string, args ...any) *problem {
 	return &problem{kind: kind, detail: fmt.Sprintf(format, args...)}
 }
@@ -222,10 +230,7 @@ func (s *Server) writeProblem(c echo.Context, p *problem) {
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(p.retryAfter.Seconds()))))
 	}
-	body := wire.Problem{
-		Type: problemPrefix + p.kind.name, Title: p.kind.title, Status: p.kind.status,
-		Detail: p.detail, Errors: p.faults,
-	}
+	body := p.view()
 	writeJSON(c, p.kind.status, "application/problem+json", &body)
 }
 
