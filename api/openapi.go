@@ -106,6 +106,15 @@ var jobDocs = map[string]map[string]string{
 		"dir":         "Left out: an empty folder of its own, removed afterwards",
 		"grace":       "Between SIGTERM and SIGKILL; 10s where left out",
 	},
+	"Failure": {
+		"reported": "What the job itself said of another try",
+	},
+	"Rule": {
+		"if":           "An expression over the error: true decides",
+		"after":        "A duration, or an expression that gives one; left out: the backoff",
+		"max_attempts": "A budget of its own: failures that this rule decided",
+		"reason":       "Shown with each decision",
+	},
 	"Retry": {
 		"max_attempts": "Attempts outside rules' own budgets, the first included; 8 where left out",
 		"max_elapsed":  "No retry later than this after the run was first due",
@@ -137,6 +146,7 @@ func describe(routes []*route, version string) ([]byte, error) {
 		Tags: []*huma.Tag{
 			{Name: "jobs", Description: "What is registered"},
 			{Name: "runs", Description: "Work for a job"},
+			{Name: "rules", Description: "What becomes of failures, tried before it counts"},
 			{Name: "tokens", Description: "Who may call"},
 			{Name: "server", Description: "The server itself"},
 			{Name: "open", Description: "What answers without a token"},

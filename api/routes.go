@@ -81,7 +81,7 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), runRoutes(), runActionRoutes(), tokenRoutes(), serverRoutes(), openRoutes(),
+		jobRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(), serverRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}
