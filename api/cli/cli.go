@@ -41,6 +41,7 @@ type commands struct {
 	Requeue  requeueCmd  `cmd:"" help:"Run an ended run again."`
 	Jobs     jobsCmd     `cmd:"" help:"List, show or change jobs."`
 	Policies policiesCmd `cmd:"" help:"List, show or change retry policies."`
+	Rules    rulesCmd    `cmd:"" help:"Try rules on failures, told or recorded."`
 	Pause    pauseCmd    `cmd:"" help:"Pause a job: nothing of it starts."`
 	Resume   resumeCmd   `cmd:"" help:"Resume a job that is paused, or the server after a drain."`
 	Tokens   tokensCmd   `cmd:"" help:"List, create or revoke tokens."`
