@@ -82,7 +82,7 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), fileRoutes(), policyRoutes(), runRoutes(), runActionRoutes(), tokenRoutes(),
+		jobRoutes(), fileRoutes(), policyRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(),
 		secretRoutes(), serverRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
