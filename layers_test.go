@@ -110,7 +110,7 @@ var fences = []fence{
 		tests: true, why: "the system is asked where processes, files and disks are handled",
 	},
 	{
-		imports: []string{"github.com/google/go-cmp/", "github.com/google/uuid", "pgregory.net/rapid"},
+		imports: []string{"github.com/google/go-cmp/", "github.com/google/uuid", "pgregory.net/rapid", "github.com/santhosh-tekuri/"},
 		tests:   true, why: "they are tools of tests",
 	},
 	{

@@ -322,7 +322,7 @@ func (c *call) parseApply(data []byte) ([]store.PutJob, error) {
 	return puts, jobs.Invalid(faults)
 }
 
-func actionOf(s store.Saved) string {
+func actionOf(s store.SavedJob) string {
 	switch {
 	case s.Created:
 		return "created"

@@ -69,10 +69,10 @@ func (textsOrText) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{text, {Type: "array", Items: text}}}
 }
 
-// describe makes the OpenAPI 3.1 description of the routes. base is where they are served.
-func describe(routes []*route, version, base string) ([]byte, error) {
+// newRegistry makes a place for schemas that are referred to behind a prefix.
+func newRegistry(prefix string) huma.Registry {
 	huma.DefaultArrayNullable = false
-	registry := huma.NewMapRegistry(schemaPrefix, func(t reflect.Type, hint string) string {
+	registry := huma.NewMapRegistry(prefix, func(t reflect.Type, hint string) string {
 		name := huma.DefaultSchemaNamer(t, hint)
 		if better := schemaNames[name]; better != "" {
 			return better
@@ -84,6 +84,12 @@ func describe(routes []*route, version, base string) ([]byte, error) {
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.ID](), reflect.TypeFor[idText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Duration](), reflect.TypeFor[durationText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Texts](), reflect.TypeFor[textsOrText]())
+	return registry
+}
+
+// describe makes the OpenAPI 3.1 description of the routes. base is where they are served.
+func describe(routes []*route, version, base string) ([]byte, error) {
+	registry := newRegistry(schemaPrefix)
 	d := &description{registry: registry, answered: map[string]bool{}}
 	problems, err := problemExamples()
 	if err != nil {

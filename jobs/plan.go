@@ -26,8 +26,8 @@ const (
 	maxFactor      = 1000
 )
 
-// Plan is a job made ready for use: its rules and those of its policies compiled, its numbers
-// resolved. It is never changed: safe for concurrent use.
+// Plan is a job made ready for use: its rules and those of its policies, its follow-ups and its
+// doors compiled, its numbers resolved. It is never changed: safe for concurrent use.
 type Plan struct {
 	Job *Job
 
@@ -39,6 +39,9 @@ type Plan struct {
 	backoff       Backoff // every field set
 	levels        []level // what the settings were taken from
 	atMostOnce    bool    // an interrupted attempt ends the run
+
+	chains []chain
+	doors  []DoorPlan
 }
 
 // rule is a Rule, compiled.
@@ -53,9 +56,10 @@ type rule struct {
 	delay  *Duration
 }
 
-// Compile ruleChecks all of a job's retry settings and compiles them over those of the policy it
-// names (nil: none) and the policy default (nil: DefaultPolicy). The error is an *InvalidError
-// with every fault, located such as retry.rules[1].if, its message with line and column.
+// Compile checks all of a job's retry settings and compiles them over those of the policy it
+// names (nil: none) and the policy default (nil: DefaultPolicy), and compiles on_success and
+// inbound. The error is an *InvalidError with every fault, located such as retry.rules[1].if, its
+// message with line and column.
 func Compile(job *Job, named, def *Policy) (*Plan, error) {
 	if def == nil {
 		def = DefaultPolicy()
@@ -74,7 +78,9 @@ func Compile(job *Job, named, def *Policy) (*Plan, error) {
 	rules, more := compileLevel(def.retry(), "policy "+def.Name, "policy("+def.Name+").")
 	p.defaults = rules
 	faults = append(faults, more...)
-	if len(faults) > 0 {
+	links := &templating{}
+	p.chains, p.doors = compileChains(links, job.OnSuccess), compileDoors(links, job)
+	if faults = append(faults, links.faults...); len(faults) > 0 {
 		return nil, Invalid(faults)
 	}
 	levels = append(levels, level{def.retry(), "policy " + def.Name},

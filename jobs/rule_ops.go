@@ -68,6 +68,10 @@ func opGet(args ...any) (any, error) {
 		if name, ok := args[1].(string); ok {
 			return member(base, name), nil
 		}
+	case secretValues:
+		if name, ok := args[1].(string); ok {
+			return member(base, name), nil
+		}
 	case []any:
 		if i, ok := args[1].(int); ok {
 			if i < 0 {

@@ -12,7 +12,7 @@ import (
 // PutJobs compiles the rules of documents that have been checked and saves them, all or none.
 // Faults are *jobs.InvalidError, located as in the document for one, jobs[2].retry... for several;
 // *store.EntryError, joined, where one stands already or has changed.
-func (r *Runtime) PutJobs(ctx context.Context, puts []store.PutJob, by store.By) ([]store.Saved, error) {
+func (r *Runtime) PutJobs(ctx context.Context, puts []store.PutJob, by store.By) ([]store.SavedJob, error) {
 	var faults []jobs.Fault
 	names := make([]string, len(puts))
 	for i := range puts {
@@ -34,9 +34,9 @@ func (r *Runtime) PutJobs(ctx context.Context, puts []store.PutJob, by store.By)
 		return nil, err
 	}
 	by.Now = r.Now()
-	saved, err := r.store.PutJobs(ctx, puts, by)
+	saved, err := r.store.Save(ctx, store.Changes{Jobs: puts}, by)
 	r.plans.changed(names...)
-	return saved, r.wrote(err)
+	return saved.Jobs, r.wrote(err)
 }
 
 // DeleteJob deletes a job and cancels its runs that do not run.
