@@ -96,6 +96,7 @@ func intro() string {
 // tags are the parts of the description, in the order of the page.
 var tags = []*huma.Tag{
 	{Name: "jobs", Description: "What is registered: what to execute, and when to try it again"},
+	{Name: "policies", Description: "Retry settings that jobs start from, by name"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
 	{Name: "tokens", Description: "Who may call, and what"},
 	{Name: "server", Description: "The server itself: its state, its audit, its description"},
