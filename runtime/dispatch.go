@@ -111,7 +111,11 @@ func (d *dispatcher) holding() bool { return d.draining.Load() || d.stopping.Err
 
 // gatherMore waits a moment for other attempts that are about to end, unless they are few.
 func (d *dispatcher) gatherMore() {
-	more := min(d.enough()-len(d.done), d.running[store.PoolWebhook]+d.running[store.PoolScript])
+	running := 0
+	for _, n := range d.running {
+		running += n
+	}
+	more := min(d.enough()-len(d.done), running)
 	if more <= 0 {
 		return
 	}
@@ -211,6 +215,8 @@ func (d *dispatcher) failed(err error) bool {
 // job came first.
 func (d *dispatcher) settle(c completion, res store.FinishResult) {
 	switch {
+	case res.Err == nil && c.finish.Held != "":
+		d.heldBack(c)
 	case res.Err == nil:
 		d.finished(c)
 	case errors.Is(res.Err, store.ErrState):
@@ -223,12 +229,7 @@ func (d *dispatcher) settle(c completion, res store.FinishResult) {
 	}
 }
 
-func poolOf(l store.Lease) store.Pool {
-	if l.Spec.Kind() == jobs.KindScript {
-		return store.PoolScript
-	}
-	return store.PoolWebhook
-}
+func poolOf(l store.Lease) store.Pool { return store.PoolOf(l.Spec.Kind()) }
 
 // wakeDispatcher makes the loop take another turn.
 func (r *Runtime) wakeDispatcher() {

@@ -87,7 +87,12 @@ func (r *Runtime) prepare(
 			}
 			paused[rq.Job] = plan.Job.PauseNote
 		}
-		subs[i] = store.Submission{Run: jobs.NewRun(r.ids.Next(now.Std()), rq, plan.Job, now)}
+		run, failure := r.newRun(rq, plan, now)
+		if failure != nil {
+			faults = append(faults, jobs.Fault{Location: at(single, i, "payload"), Message: failure.Message})
+			continue
+		}
+		subs[i] = store.Submission{Run: run}
 		if rq.IdempotencyKey != "" {
 			subs[i].KeyHash, subs[i].KeyTTL = jobs.HashJSON(subs[i].Run.Payload), jobs.KeyTTL
 		}
