@@ -32,18 +32,18 @@ type Delivery struct {
 // Errors: ErrRefused, wrapped with what is wrong; ErrDoorShut; a *jobs.SyntaxError or
 // *jobs.InvalidError where the body is no payload; those of Submit.
 func (r *Runtime) Deliver(ctx context.Context, d Delivery) (made Submitted, admitted bool, err error) {
-	plan, door, err := r.door(ctx, d.Job, d.Door)
+	e, door, err := r.door(ctx, d.Job, d.Door)
 	if err != nil {
 		return made, false, err
 	}
-	secrets, failure := door.Secret(r.secrets.Lookup)
+	secret, failure := door.Secret(r.secrets.Lookup)
 	if failure != nil {
 		r.log.Error("a door is shut", "job", d.Job, "door", d.Door, "error", failure.Message)
 		return made, false, ErrDoorShut
 	}
-	id, err := jobs.VerifyDoor(door.Door().Verify, secrets, d.Request, r.Now())
+	id, err := jobs.VerifyDoor(door.Door().Verify, secret, d.Request, time.Now())
 	if err != nil {
-		return made, false, fmt.Errorf("%w: %w", ErrRefused, err)
+		return made, false, r.refused(&d, err)
 	}
 	payload := jobs.Raw(d.Request.Body)
 	if len(payload) == 0 {
@@ -62,7 +62,7 @@ func (r *Runtime) Deliver(ctx context.Context, d Delivery) (made Submitted, admi
 	now := r.Now()
 	run, _ := r.newRun(&jobs.Request{
 		Job: d.Job, Payload: payload, Trigger: jobs.TriggerInbound, Traceparent: d.Traceparent,
-	}, plan, now)
+	}, e, now)
 	sub := store.Submission{Run: run}
 	if id != "" {
 		sub.Delivery, sub.KeyTTL = d.Door+" "+id, deliveryTTL
@@ -82,21 +82,31 @@ func (r *Runtime) Deliver(ctx context.Context, d Delivery) (made Submitted, admi
 	return made, true, nil
 }
 
+// refused tells what is wrong with the request from what is wrong with the door's own secret.
+func (r *Runtime) refused(d *Delivery, err error) error {
+	var why *jobs.RefusedError
+	if errors.As(err, &why) && why.Reason == jobs.RefusedSecret {
+		r.log.Error("a door is shut", "job", d.Job, "door", d.Door, "error", err)
+		return ErrDoorShut
+	}
+	return fmt.Errorf("%w: %w", ErrRefused, err)
+}
+
 // door is a job's door with that name. What does not exist is refused like what is forged: nobody
 // learns which jobs there are.
-func (r *Runtime) door(ctx context.Context, job, name string) (*jobs.Plan, *jobs.DoorPlan, error) {
-	plan, err := r.plans.live(ctx, job)
+func (r *Runtime) door(ctx context.Context, job, name string) (*planned, *jobs.DoorPlan, error) {
+	e, err := r.plans.live(ctx, job)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil, ErrRefused
 	case err != nil:
 		return nil, nil, err
 	}
-	door := plan.Door(name)
+	door := e.plan.Door(name)
 	if door == nil {
 		return nil, nil, ErrRefused
 	}
-	return plan, door, nil
+	return e, door, nil
 }
 
 // deliveryKey is what the door's own key expression gives, else the sender's id.

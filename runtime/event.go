@@ -148,8 +148,11 @@ func (r *Runtime) heldBack(c completion) {
 	r.active.remove(c)
 	r.hub.changed(c.lease.Run.ID)
 	r.log.Warn("run held: a secret it needs is not set", append(runAttrs(c.lease), "secret", c.finish.Held)...)
-	if _, ok := r.secrets.Lookup(c.finish.Held); ok {
-		r.release()
+	if _, ok := r.secrets.Lookup(c.finish.Held); !ok {
+		return
+	}
+	if err := r.wrote(r.store.Release(r.base)); err != nil {
+		r.log.Error("runs that wait for a secret could not be let go", "error", err)
 	}
 }
 

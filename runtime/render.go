@@ -7,16 +7,16 @@ import (
 	"nightshift/jobs"
 )
 
-// prepared are what versions execute, their expressions compiled. A pinned spec never changes and
+// preparedSpecs are what versions execute, their expressions compiled. A pinned spec never changes and
 // the store gives the same pointer for it again, so that is the key.
-type prepared struct {
+type preparedSpecs struct {
 	mu     sync.RWMutex
 	bySpec map[*jobs.Spec]*jobs.Prepared
 }
 
 const maxPrepared = 4096
 
-func (p *prepared) of(spec *jobs.Spec) (*jobs.Prepared, error) {
+func (p *preparedSpecs) of(spec *jobs.Spec) (*jobs.Prepared, error) {
 	p.mu.RLock()
 	known := p.bySpec[spec]
 	p.mu.RUnlock()

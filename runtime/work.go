@@ -159,7 +159,7 @@ func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 		Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
 		Judge: l.Judge, Kill: a.kill, Log: log,
 	})
-	log.Flush()
+	_ = log.Flush() // the output never fails
 	hide(l.mask, &report)
 	return report
 }
@@ -209,7 +209,7 @@ func (r *Runtime) decide(l store.Lease, report jobs.Report, now jobs.Time, f for
 	finish.Checkpoint = report.Checkpoint
 	if t.State == jobs.Succeeded {
 		finish.Result, finish.Truncated = report.Result, report.ResultTruncated
-		finish.Spawn = r.followUps(run, e.plan, report.Result, now)
+		finish.Spawn = r.followUps(l, e.plan, report.Result, now)
 	}
 	return finish
 }
