@@ -30,9 +30,14 @@ type (
 // jobDocument is a job as somebody writes it: its schema demands nothing that the server knows.
 type jobDocument jobs.Job
 
-// applyDocument is wire.Apply so written.
+// policyDocument is a policy so written.
+type policyDocument jobs.Policy
+
+// applyDocument is a job file in JSON.
 type applyDocument struct {
-	Jobs []jobDocument `json:"jobs"`
+	Defaults *jobDocument     `json:"defaults,omitempty"`
+	Policies []policyDocument `json:"policies,omitempty"`
+	Jobs     []jobDocument    `json:"jobs,omitempty"`
 }
 
 // Schema describes any JSON value.
@@ -69,10 +74,10 @@ func (textsOrText) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{text, {Type: "array", Items: text}}}
 }
 
-// describe makes the OpenAPI 3.1 description of the routes. base is where they are served.
-func describe(routes []*route, version, base string) ([]byte, error) {
+// newRegistry makes a place for schemas that are referred to behind a prefix.
+func newRegistry(prefix string) huma.Registry {
 	huma.DefaultArrayNullable = false
-	registry := huma.NewMapRegistry(schemaPrefix, func(t reflect.Type, hint string) string {
+	registry := huma.NewMapRegistry(prefix, func(t reflect.Type, hint string) string {
 		name := huma.DefaultSchemaNamer(t, hint)
 		if better := schemaNames[name]; better != "" {
 			return better
@@ -84,6 +89,13 @@ func describe(routes []*route, version, base string) ([]byte, error) {
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.ID](), reflect.TypeFor[idText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Duration](), reflect.TypeFor[durationText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Texts](), reflect.TypeFor[textsOrText]())
+	registry.RegisterTypeAlias(reflect.TypeFor[wire.Export](), reflect.TypeFor[applyDocument]())
+	return registry
+}
+
+// describe makes the OpenAPI 3.1 description of the routes. base is where they are served.
+func describe(routes []*route, version, base string) ([]byte, error) {
+	registry := newRegistry(schemaPrefix)
 	d := &description{registry: registry, answered: map[string]bool{}}
 	problems, err := problemExamples()
 	if err != nil {
@@ -302,6 +314,12 @@ func (d *description) refine() {
 	}
 	all["Job"].Required = []string{"name", "version", "paused", "created_at", "updated_at"}
 	all["JobDocument"].Required = nil
+	for _, name := range []string{"Policy", "PolicyDocument"} {
+		for _, field := range []string{"built_in", "set", "created_at", "updated_at"} {
+			all[name].Properties[field].ReadOnly = true
+		}
+	}
+	all["PolicyDocument"].Required = nil
 	kinds := make([]any, len(problemKinds))
 	for i, k := range problemKinds {
 		kinds[i] = problemPrefix + k.name

@@ -32,7 +32,7 @@ func diff(changes []Change, at string, before, after []byte) []Change {
 	return append(changes, Change{at, before, after})
 }
 
-func diffParts(changes []Change, at string, old, now []part, list bool) []Change {
+func diffParts(changes []Change, at string, old, now []jsonItem, list bool) []Change {
 	if list {
 		for i := range max(len(old), len(now)) {
 			place := at + "[" + strconv.Itoa(i) + "]"

@@ -62,7 +62,7 @@ func yamlScalar(text []byte) *yaml.Node {
 	if text[0] != '"' {
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(text)}
 	}
-	s, ok := textOf(text)
+	s, ok := jsonText(text)
 	if !ok || !bytes.Equal(AppendJSONString(nil, s), text) {
 		return yamlRaw(text)
 	}

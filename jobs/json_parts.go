@@ -1,14 +1,14 @@
 package jobs
 
-// part is a member of an object or an item of a list.
-type part struct {
+// jsonItem is a member of an object or an item of a list.
+type jsonItem struct {
 	key  string
 	text Raw // as it stands, without white space around it
 }
 
 // partsOf takes an object or a list apart; ok is false for any other value. The text has been
 // judged valid.
-func partsOf(text []byte) (parts []part, list, ok bool) {
+func partsOf(text []byte) (parts []jsonItem, list, ok bool) {
 	d := newDecoder(text, decodeOptions{})
 	defer d.release()
 	d.base = 1 << 30 // any depth will do
@@ -23,7 +23,7 @@ func partsOf(text []byte) (parts []part, list, ok bool) {
 	}
 	d.open()
 	for next() == stepValue {
-		p := part{}
+		p := jsonItem{}
 		if !list {
 			p.key = string(d.text(d.top().key))
 		}
@@ -38,9 +38,9 @@ func partsOf(text []byte) (parts []part, list, ok bool) {
 	return parts, list, d.syntax == nil
 }
 
-// textOf is the string that a JSON text is; ok is false where it is none, or one with half of a
+// jsonText is the string that a JSON text is; ok is false where it is none, or one with half of a
 // surrogate pair.
-func textOf(text []byte) (s string, ok bool) {
+func jsonText(text []byte) (s string, ok bool) {
 	if len(text) == 0 || text[0] != '"' {
 		return "", false
 	}

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Log", logClaims},
 		{"Prune", pruneClaims},
 		{"Runs", slices.Concat(listClaims, searchClaims)},
+		{"FailedAttempts", failedClaims},
 		{"Tokens", tokenClaims},
 		{"Secrets", secretClaims},
 		{"Ledger", ledgerClaims},
