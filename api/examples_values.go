@@ -275,3 +275,8 @@ func sampleVersion() jobs.Version {
 	j := sampleJob()
 	return jobs.Version{Job: j.Name, Version: 3, CreatedAt: sampleStart, Spec: j.Spec()}
 }
+
+// sampleDelivered is the answer to a sender.
+func sampleDelivered() wire.Brief {
+	return wire.Brief{ID: sampleID(sampleRun), Job: "nightly-sync", State: orNull("queued")}
+}

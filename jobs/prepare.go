@@ -76,7 +76,7 @@ func (p *Prepared) webhook(c *templating, w *Webhook) {
 			func(s *Spec, text string) { s.Webhook.Headers[name] = text })
 	}
 	for i, text := range w.SigningSecret {
-		p.field(c, listed1("webhook.signing_secret", i, len(w.SigningSecret)), text, &headerForm,
+		p.field(c, listed1("webhook.signing_secret", i, len(w.SigningSecret)), text, &signingForm,
 			func(s *Spec, text string) { s.Webhook.SigningSecret[i] = text })
 	}
 	if success := strings.TrimSpace(w.Success); success != DefaultSuccess {
@@ -202,6 +202,7 @@ type Rendered struct {
 	// Spec has no template left in it but for the body of a webhook, which is Body. It is the same
 	// pointer, and so are its parts, for all attempts where nothing but the body has any.
 	Spec  *Spec
+	Own   bool      // Spec was made for this attempt alone
 	Body  []byte    // what a webhook sends; nil: the payload as it came
 	Judge Judgement // of a webhook's answer; nil: a status from 200 to 299
 }
@@ -219,7 +220,7 @@ func (p *Prepared) Render(sc *Scope) (*Rendered, *Failure) {
 	}
 	r := newRenderer(ev)
 	if len(p.fields) > 0 || p.url != nil {
-		out.Spec = p.spec.writable()
+		out.Spec, out.Own = p.spec.writable(), true
 	}
 	if p.url != nil {
 		if out.Spec.Webhook.URL, err = p.url.render(r, sc.Host); err != nil {
