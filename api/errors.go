@@ -42,6 +42,8 @@ var (
 	probSlow         = problemKind{"timeout", 408, "The body came too slowly"}
 	probExists       = problemKind{"exists", 409, "It exists already"}
 	probState        = problemKind{"state", 409, "Not possible in this state"}
+	probSet          = problemKind{"other-set", 409, "It belongs to another set"}
+	probNamed        = problemKind{"named", 409, "Others name it"}
 	probKey          = problemKind{"key-conflict", 409, "The idempotency key was used otherwise"}
 	probStale        = problemKind{"stale", 412, "It was changed meanwhile"}
 	probTooLarge     = problemKind{"too-large", 413, "The body is too large"}
@@ -60,7 +62,7 @@ var (
 // problemKinds are all of them, for the description.
 var problemKinds = []problemKind{
 	probSyntax, probRequest, probUnauthorized, probForbidden, probOrigin, probNotFound, probMethod,
-	probSlow, probExists, probState, probKey, probStale, probTooLarge, probEncoding, probHost,
+	probSlow, probExists, probState, probSet, probNamed, probKey, probStale, probTooLarge, probEncoding, probHost,
 	probInvalid, probOverload, probInternal, probBusy, probUnknown, probStopping, probNotReady,
 	probFull,
 }
@@ -150,6 +152,7 @@ func (s *Server) problemOf(err error) *problem {
 		syntax  *jobs.SyntaxError
 		bad     *jobs.InvalidError
 		key     *store.KeyConflict
+		named   *store.NamedError
 		tooBig  *http.MaxBytesError
 		fromWeb *echo.HTTPError
 	)
@@ -162,6 +165,10 @@ func (s *Server) problemOf(err error) *problem {
 		return invalid(bad.Faults)
 	case errors.As(err, &key):
 		return refuse(probKey, "%s", key.Error())
+	case errors.As(err, &named):
+		return refuse(probNamed, "%s", named.Error())
+	case errors.Is(err, store.ErrSet):
+		return refuse(probSet, "%s", err.Error())
 	case errors.As(err, &tooBig):
 		return refuse(probTooLarge, "at most %d bytes are taken here", tooBig.Limit)
 	case errors.Is(err, store.ErrUnknown):

@@ -81,6 +81,8 @@ var problemSamples = map[problemKind]error{
 	probSlow:         refuse(probSlow, "the body did not come whole in time"),
 	probExists:       store.ErrExists,
 	probState:        store.ErrState,
+	probSet:          &store.SetError{Kind: "job", Name: "nightly-sync", Set: "warehouse"},
+	probNamed:        &store.NamedError{Kind: "policy", Name: "gentle", By: []string{"nightly-sync"}},
 	probKey:          &store.KeyConflict{Key: "order-8812"},
 	probStale:        store.ErrStale,
 	probTooLarge: tooLarge([]jobs.Fault{{
@@ -131,6 +133,8 @@ var paramExamples = map[string]any{
 	"error_type": "ValidationError", "trigger": "api", "since": "2026-11-29T00:00:00Z",
 	"until": "2026-11-30T00:00:00Z", "q": "timed out", "key": "Yk3vZ0o2l4Qd3mJ8rTn1Vw",
 
+	"set": "default", "dry_run": "true", "prune": "true",
+
 	"If-Match": `"3"`, "If-None-Match": `"3"`, "Idempotency-Key": "order-8812",
 	"traceparent":   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 	"Last-Event-ID": "4096",
@@ -141,6 +145,8 @@ func paramExample(r *route, name string) any {
 	switch {
 	case r.tag == "tokens" && name == "name":
 		return "deploy"
+	case r.tag == "policies" && name == "name":
+		return "gentle"
 	case r.id == "enqueue-batch" && name == "Idempotency-Key":
 		return nil // it is refused
 	}

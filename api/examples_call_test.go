@@ -16,7 +16,15 @@ func (ts *testServer) stage(r *route) map[string]string {
 	if r.tag == "tokens" {
 		params["name"] = "deploy"
 	}
+	if r.tag == "policies" {
+		params["name"] = "gentle"
+		ts.call("DELETE", "/v1/jobs/nightly-sync", "")
+	}
 	switch r.id {
+	case "create-policy":
+		ts.call("DELETE", "/v1/policies/gentle", "")
+	case "get-policy", "put-policy", "delete-policy":
+		ts.call("PUT", "/v1/policies/gentle", `{"max_attempts":3}`)
 	case "create-job":
 		for _, name := range []string{"nightly-sync", "clean-up"} {
 			ts.call("DELETE", "/v1/jobs/"+name, "")

@@ -59,6 +59,22 @@ var samples = map[sampleKey][]sample{
 			{"name": "nightly-sync", "webhook": {"url": "https://example.com/hooks/sync"}},
 			{"name": "mail-out", "webhook": {"url": "https://example.com/hooks/mail"}}
 		]}`)},
+		{"policy", "A job and the policy that it starts from", jobs.Raw(`{
+			"policies": [{"name": "gentle", "max_attempts": 3}],
+			"jobs": [{
+				"name": "nightly-sync", "webhook": {"url": "https://example.com/hooks/sync"},
+				"retry": {"policy": "gentle"}
+			}]
+		}`)},
+	},
+	{id: "create-policy"}: {
+		{"gentle", "Few attempts, far apart", jobs.Raw(`{
+			"name": "gentle", "max_attempts": 3, "backoff": {"base": "1m"},
+			"rules": [{"if": "http.status == 429", "then": "retry", "after": "2m"}]
+		}`)},
+	},
+	{id: "put-policy"}: {
+		{"gentle", "", jobs.Raw(`{"max_attempts": 3, "backoff": {"base": "1m"}}`)},
 	},
 	{id: "enqueue"}: {
 		{"payload", "With a payload, once", jobs.Raw(`{

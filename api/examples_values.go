@@ -212,11 +212,46 @@ var typeSamples = map[reflect.Type]func() any{
 		}
 	},
 	reflect.TypeFor[wire.Applied](): func() any {
-		return wire.Applied{Items: []wire.AppliedJob{
-			{Name: "nightly-sync", Version: 3, Action: "changed"},
-			{Name: "mail-out", Version: 1, Action: "created"},
-		}}
+		return wire.Applied{
+			Items: []wire.AppliedItem{
+				{Kind: "job", Name: "nightly-sync", Version: new(3), Action: "changed", Changes: []jobs.Change{{
+					Location: "timeout", Before: jobs.Raw(`"1m"`), After: jobs.Raw(`"2m"`),
+				}}},
+				{Kind: "job", Name: "mail-out", Version: new(1), Action: "created", Changes: []jobs.Change{}},
+			},
+			Warnings: []wire.Warning{},
+		}
 	},
+	reflect.TypeFor[wire.Export](): func() any {
+		p, j := samplePolicy(), sampleJob()
+		return wire.Export{Policies: []jobs.Raw{p.Document()}, Jobs: []jobs.Raw{j.Document()}}
+	},
+	reflect.TypeFor[jobs.Policy](): func() any { return samplePolicy() },
+	reflect.TypeFor[wire.Policies](): func() any {
+		p := samplePolicy()
+		return wire.Policies{Items: []*jobs.Policy{&p}, Limit: 50}
+	},
+	reflect.TypeFor[jobs.EffectiveRetry](): func() any { return sampleRetry() },
+}
+
+func samplePolicy() jobs.Policy {
+	return jobs.Policy{
+		Name: "gentle", MaxAttempts: new(3), Backoff: &jobs.Backoff{Base: new(jobs.Duration(time.Minute))},
+		Rules: []jobs.Rule{{If: "http.status == 429", Then: "retry", After: "2m"}},
+		Set:   "default", CreatedAt: sampleStart, UpdatedAt: sampleStart,
+	}
+}
+
+// sampleRetry is what decides about a job of that policy.
+func sampleRetry() jobs.EffectiveRetry {
+	p := samplePolicy()
+	plan, err := jobs.Compile(&jobs.Job{Name: "nightly-sync", Retry: jobs.Retry{Policy: p.Name}}, &p, nil)
+	if err != nil {
+		panic("api: the example of a policy does not compile: " + err.Error())
+	}
+	all := plan.EffectiveRetry()
+	all.Rules = all.Rules[:3]
+	return all
 }
 
 func sampleVersion() jobs.Version {

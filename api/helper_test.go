@@ -89,7 +89,7 @@ func newTestServer(t testing.TB) *testServer {
 	ts.rt, err = runtime.New(ctx, runtime.Config{
 		Store: st, Log: log,
 		Kinds: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scripts},
-		Key:   []byte("0123456789abcdef0123456789abcdef"), Grace: time.Second,
+		Keys:  [][]byte{[]byte("0123456789abcdef0123456789abcdef")}, Grace: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -30,9 +30,14 @@ type (
 // jobDocument is a job as somebody writes it: its schema demands nothing that the server knows.
 type jobDocument jobs.Job
 
-// applyDocument is wire.Apply so written.
+// policyDocument is a policy so written.
+type policyDocument jobs.Policy
+
+// applyDocument is a job file in JSON.
 type applyDocument struct {
-	Jobs []jobDocument `json:"jobs"`
+	Defaults *jobDocument     `json:"defaults,omitempty"`
+	Policies []policyDocument `json:"policies,omitempty"`
+	Jobs     []jobDocument    `json:"jobs,omitempty"`
 }
 
 // Schema describes any JSON value.
@@ -84,6 +89,7 @@ func newRegistry(prefix string) huma.Registry {
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.ID](), reflect.TypeFor[idText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Duration](), reflect.TypeFor[durationText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Texts](), reflect.TypeFor[textsOrText]())
+	registry.RegisterTypeAlias(reflect.TypeFor[wire.Export](), reflect.TypeFor[applyDocument]())
 	return registry
 }
 
@@ -308,6 +314,12 @@ func (d *description) refine() {
 	}
 	all["Job"].Required = []string{"name", "version", "paused", "created_at", "updated_at"}
 	all["JobDocument"].Required = nil
+	for _, name := range []string{"Policy", "PolicyDocument"} {
+		for _, field := range []string{"built_in", "set", "created_at", "updated_at"} {
+			all[name].Properties[field].ReadOnly = true
+		}
+	}
+	all["PolicyDocument"].Required = nil
 	kinds := make([]any, len(problemKinds))
 	for i, k := range problemKinds {
 		kinds[i] = problemPrefix + k.name

@@ -34,6 +34,7 @@ var jobFields = map[string]string{
 
 // jobDocs say what the fields of a job document mean (contract 3.1).
 var jobDocs = map[string]map[string]string{
+	"Failure": {"reported": "What the job itself said of another try"},
 	"Job": jobFields, "JobDocument": jobFields,
 	"RunRequest": {
 		"job":             "In a batch; else the path names it",
@@ -70,18 +71,21 @@ var jobDocs = map[string]map[string]string{
 	},
 }
 
+// conventions are what holds for all calls.
+const conventions = "Runs jobs: webhooks, scripts and mails, with retries by rule and a durable history.\n\n" +
+	"A body is read as JSON whatever its Content-Type, strictly: unknown fields, duplicate keys " +
+	"and wrong types are refused with every fault found and where. Times are RFC 3339 in UTC with " +
+	"milliseconds, durations texts such as 90s, 1h30m or 7d. A field that is null counts as left " +
+	"out. Payloads and results are kept and answered byte for byte. HEAD answers as GET does, " +
+	"without the body. Bodies up to 1 MiB (batch and apply 16 MiB), payloads up to 256 KiB. 2xx " +
+	"means on disk.\n\n" +
+	"Lists are newest first. Following next shows each row once while rows come and go."
+
 // intro is the description of the whole: conventions and the kinds of problems.
 func intro() string {
 	var b strings.Builder
-	b.WriteString("Runs jobs: webhooks and scripts, with retries by rule and a durable history.\n\n" +
-		"A body is read as JSON whatever its Content-Type, strictly: unknown fields, duplicate keys " +
-		"and wrong types are refused with every fault found and where. Times are RFC 3339 in UTC with " +
-		"milliseconds, durations texts such as 90s, 1h30m or 7d. A field that is null counts as left " +
-		"out. Payloads and results are kept and answered byte for byte. HEAD answers as GET does, without " +
-		"the body. Bodies up to 1 MiB (batch and " +
-		"apply 16 MiB), payloads up to 256 KiB. 2xx means on disk.\n\n" +
-		"Lists are newest first. Following next shows each row once while rows come and go.\n\n" +
-		"Errors are application/problem+json (RFC 9457); their type is one of:\n\n")
+	b.WriteString(conventions)
+	b.WriteString("\n\nErrors are application/problem+json (RFC 9457); their type is one of:\n\n")
 	b.WriteString("- `" + problemBlank + "`: what is no HTTP call (400, 417, 431, 501, 505), and " +
 		"connections past the bound (503)\n")
 	for _, kind := range problemKinds {
@@ -93,7 +97,11 @@ func intro() string {
 // tags are the parts of the description, in the order of the page.
 var tags = []*huma.Tag{
 	{Name: "jobs", Description: "What is registered: what to execute, and when to try it again"},
+	{Name: "policies", Description: "Retry settings that jobs start from, by name"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
+	{Name: "rules", Description: "What becomes of failures, tried before it counts"},
+	{Name: "inbound", Description: "Doors: senders that sign what they send make runs"},
+	{Name: "secrets", Description: "Values that definitions name and nobody reads back"},
 	{Name: "tokens", Description: "Who may call, and what"},
 	{Name: "server", Description: "The server itself: its state, its audit, its description"},
 	{Name: "open", Description: "What answers without a token"},

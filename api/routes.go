@@ -82,7 +82,8 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), runRoutes(), runActionRoutes(), tokenRoutes(), serverRoutes(), openRoutes(),
+		jobRoutes(), fileRoutes(), policyRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(),
+		serverRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}
@@ -131,10 +132,11 @@ func jobRoutes() []*route {
 			method: "DELETE", path: "/v1/jobs/:name", opens: scopeAdmin, handle: deleteJob,
 			tag: "jobs", id: "delete-job", summary: "Delete a job",
 			more: "Cancels its scheduled, queued, retrying and waiting runs, lets a running attempt " +
-				"end without retry, and keeps history. Made again, it goes on with its versions.",
+				"end without retry, and keeps history. Made again, it goes on with its versions. Refused " +
+				"while another job names it.",
 			headers:  []param{headerMatch},
 			out:      []outcome{{status: 200, body: wire.Deleted{}}},
-			problems: []problemKind{probNotFound, probState, probStale},
+			problems: []problemKind{probNotFound, probState, probNamed, probStale},
 		},
 		{
 			method: "POST", path: "/v1/jobs/:name/pause", opens: scopeOperate, body: maxBody,
@@ -167,11 +169,6 @@ func jobRoutes() []*route {
 			summary: "Move unfinished runs that are not running to the newest version",
 			in:      wire.Empty{}, optional: true, out: []outcome{{status: 200, body: wire.Upgraded{}}},
 			problems: []problemKind{probNotFound},
-		},
-		{
-			method: "POST", path: "/v1/apply", opens: scopeAdmin, body: maxBatchBody, handle: apply,
-			tag: "jobs", id: "apply", summary: "Register or replace jobs, all or nothing", in: applyDocument{},
-			out: []outcome{{status: 200, body: wire.Applied{}}},
 		},
 	}
 }

@@ -127,6 +127,13 @@ var demands = map[string]string{
 	"GET /v1/jobs/:name/versions/:version": "read operate",
 	"POST /v1/jobs/:name/upgrade-runs":     "",
 	"POST /v1/apply":                       "",
+	"GET /v1/export":                       "read operate",
+	"GET /v1/jobs/:name/retry":             "read operate",
+	"GET /v1/policies":                     "read operate",
+	"POST /v1/policies":                    "",
+	"GET /v1/policies/:name":               "read operate",
+	"PUT /v1/policies/:name":               "",
+	"DELETE /v1/policies/:name":            "",
 	"POST /v1/jobs/:name/runs":             "enqueue operate",
 	"POST /v1/runs/batch":                  "enqueue operate",
 	"GET /v1/runs":                         "read enqueue operate",
@@ -136,6 +143,8 @@ var demands = map[string]string{
 	"POST /v1/runs/:id/run-now":            "operate",
 	"POST /v1/runs/:id/requeue":            "operate",
 	"DELETE /v1/runs/:id":                  "",
+	"POST /v1/rules/check":                 "read operate",
+	"POST /v1/rules/backtest":              "read operate",
 	"GET /v1/tokens":                       "",
 	"POST /v1/tokens":                      "",
 	"GET /v1/tokens/:name":                 "",
@@ -262,9 +271,21 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 func TestDocsNeedNothingFromElsewhere(t *testing.T) {
 	ts := newTestServer(t)
 	page := ts.call("GET", "/docs", "").want(200)
-	for _, bad := range []string{"<script", "src=", "http://", "https://", "@import", "url("} {
-		if bytes.Contains(page.body, []byte(bad)) {
+	examples := regexp.MustCompile(`(?s)<pre>.*?</pre>`)
+	text := examples.ReplaceAll(page.body, nil)
+	if n := len(examples.FindAll(page.body, -1)); n < len(allRoutes())+len(problemKinds) {
+		t.Errorf("the page has only %d examples", n)
+	}
+	for _, bad := range []string{"<script", "<link", "src=", "http://", "https://", "@import", "url("} {
+		if bytes.Contains(text, []byte(bad)) {
 			t.Errorf("the page holds %s", bad)
+		}
+	}
+	for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllSubmatch(page.body, -1) {
+		to := string(link[1])
+		if id, here := strings.CutPrefix(to, "#"); !here && to != "/openapi.json" ||
+			here && !bytes.Contains(page.body, []byte(`id="`+id+`"`)) {
+			t.Errorf("the page has a link to %s", to)
 		}
 	}
 	if !bytes.Contains(page.body, []byte("<style>"+docsStyle+"</style>")) {

@@ -53,6 +53,8 @@ type Server struct {
 	docs    []byte
 	streams atomic.Int64
 
+	backtests atomic.Int64 // under way
+
 	stopping context.Context // ends streams and waits
 	stop     context.CancelFunc
 	loops    sync.WaitGroup
@@ -92,7 +94,9 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if s.spec, err = describe(s.routes, cfg.Version, cfg.URL); err != nil {
 		return nil, fmt.Errorf("describe the routes: %w", err)
 	}
-	s.docs = renderDocs(s.routes)
+	if s.docs, err = renderDocs(s.routes); err != nil {
+		return nil, fmt.Errorf("render the page of the routes: %w", err)
+	}
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,

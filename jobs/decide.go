@@ -26,6 +26,8 @@ type Ending struct {
 	Lost     bool          // the server died under it
 	Now      Time          // when the attempt ended
 	Random   float64       // in [0, 1)
+
+	watch *watch // of a replay; nil: none
 }
 
 // Transition is what becomes of the run.
@@ -62,6 +64,10 @@ const (
 	maxRetryAfter = time.Hour
 	maxWhy        = 2 << 10
 )
+
+// askBudget is what the rules of a job and its policy may cost together in one decision, and
+// those of the policy default.
+const askBudget = 4 * evalBudget
 
 // lostWaits are the waits after one death of the server after another; the next death is the
 // last (contract 3.2, Counting).
@@ -196,7 +202,9 @@ func timedOut(e *Ending) *Failure {
 
 // failed asks who decides about a failure, then whether the budgets allow it.
 func failed(e *Ending, f *Failure) Transition {
+	f.Reported = e.Report.reported()
 	v := judge(e, f)
+	defer e.watch.saw(v)
 	t := Transition{Outcome: OutcomeFailed, Counts: e.Counts, Error: f}
 	t.Counts.Deaths = 0
 	limit := e.Plan.MaxAttempts(e.MaxAttempts)
@@ -280,6 +288,7 @@ type verdict struct {
 	asked *time.Duration // reported: the wait itself
 	ev    *evidence
 	notes []string // rules that failed
+	dear  string   // one that took too long
 }
 
 // ownBudget reports whether the failure is charged to a budget of the rule's own.
@@ -287,6 +296,7 @@ func (v *verdict) ownBudget() bool { return v.rule != nil && v.rule.budget != ""
 
 func judge(e *Ending, f *Failure) *verdict {
 	v := &verdict{ev: &evidence{facts: factsOf(e, f), failure: f, payload: e.Payload}}
+	e.watch.lend(v.ev)
 	if v.ask(e.Plan.own) || v.report(&e.Report) || v.ask(e.Plan.defaults) {
 		return v
 	}
@@ -296,17 +306,25 @@ func judge(e *Ending, f *Failure) *verdict {
 	return v
 }
 
-// ask tries rules in order; the first that holds decides.
+// ask tries rules in order; the first that holds decides. What is left of them when they have
+// taken too long together fails.
 func (v *verdict) ask(rules []*rule) bool {
+	spent := 0
 	for _, r := range rules {
+		if spent > askBudget {
+			v.dear = r.by
+			v.notes = append(v.notes, r.by+
+				" and those after it count as not matching (those before took too long)")
+			return false
+		}
 		value, err := v.ev.run(r.cond)
+		spent += v.ev.spent()
 		holds, isBool := value.(bool)
 		if err == nil && !isBool && value != nil {
 			err = fmt.Errorf("gave %s, not true or false", kindName(value))
 		}
 		if err != nil {
-			v.notes = append(v.notes, fmt.Sprintf(
-				"%s failed and counts as not matching (%v)", r.by, err))
+			v.failed(r, "%s failed and counts as not matching (%v)", err)
 			continue
 		}
 		if !holds {
@@ -324,6 +342,14 @@ func (v *verdict) ask(rules []*rule) bool {
 		return true
 	}
 	return false
+}
+
+// failed notes that a rule failed as it was evaluated.
+func (v *verdict) failed(r *rule, format string, err error) {
+	v.notes = append(v.notes, fmt.Sprintf(format, r.by, err))
+	if v.ev.spent() > evalBudget {
+		v.dear = r.by
+	}
 }
 
 // report takes what the job itself said of another try.
@@ -355,8 +381,7 @@ func (v *verdict) delay(e *Ending, n int) (wait time.Duration, about string) {
 			wait, err = durationOf(value)
 		}
 		if err != nil {
-			v.notes = append(v.notes, fmt.Sprintf(
-				"after of %s failed, so backoff counts (%v)", v.rule.by, err))
+			v.failed(v.rule, "after of %s failed, so backoff counts (%v)", err)
 			wait = e.Plan.backoff.Delay(n, e.Random)
 		}
 	default:

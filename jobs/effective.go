@@ -8,15 +8,21 @@ type Setting[T any] struct {
 	From  string `json:"from"`
 }
 
+// OptionalSetting is a length of time that may be off: nil.
+type OptionalSetting struct {
+	Value *Duration `json:"value"`
+	From  string    `json:"from"`
+}
+
 // EffectiveRetry is what decides about the failed attempts of a job, and where each part
 // comes from.
 type EffectiveRetry struct {
-	MaxAttempts Setting[int]       `json:"max_attempts"`
-	MaxElapsed  Setting[*Duration] `json:"max_elapsed"`
-	Backoff     EffectiveBackoff   `json:"backoff"`
-	Otherwise   Setting[string]    `json:"otherwise"`
-	Interrupted Setting[string]    `json:"interrupted"`
-	Rules       []EffectiveRule    `json:"rules"` // in the order they are tried
+	MaxAttempts Setting[int]     `json:"max_attempts"`
+	MaxElapsed  OptionalSetting  `json:"max_elapsed"`
+	Backoff     EffectiveBackoff `json:"backoff"`
+	Otherwise   Setting[string]  `json:"otherwise"`
+	Interrupted Setting[string]  `json:"interrupted"`
+	Rules       []EffectiveRule  `json:"rules"` // in the order they are tried
 }
 
 // EffectiveBackoff is the wait before the next attempt.
@@ -42,7 +48,7 @@ const fromNobody = "nobody"
 func (p *Plan) EffectiveRetry() EffectiveRetry {
 	e := EffectiveRetry{
 		MaxAttempts: setting(p.levels, func(l level) *int { return l.MaxAttempts }),
-		MaxElapsed:  Setting[*Duration]{From: fromNobody},
+		MaxElapsed:  OptionalSetting{From: fromNobody},
 		Otherwise:   setting(p.levels, func(l level) *string { return given(l.Otherwise) }),
 		Interrupted: setting(p.levels, func(l level) *string { return given(l.Interrupted) }),
 		Backoff:     p.effectiveBackoff(),
@@ -50,7 +56,7 @@ func (p *Plan) EffectiveRetry() EffectiveRetry {
 	}
 	if p.maxElapsed != nil {
 		s := setting(p.levels, func(l level) *Duration { return l.MaxElapsed })
-		e.MaxElapsed = Setting[*Duration]{&s.Value, s.From}
+		e.MaxElapsed = OptionalSetting{&s.Value, s.From}
 	}
 	rules := p.levels[:len(p.levels)-1] // the last one is there for numbers alone
 	for i, l := range rules {

@@ -22,7 +22,7 @@ func TestEffectiveRetryTellsWhereEachPartComesFrom(t *testing.T) {
 	got := plan.EffectiveRetry()
 	want := EffectiveRetry{
 		MaxAttempts: Setting[int]{3, "job"},
-		MaxElapsed:  Setting[*Duration]{new(Duration(60e9)), "policy gentle"},
+		MaxElapsed:  OptionalSetting{new(Duration(60e9)), "policy gentle"},
 		Backoff: EffectiveBackoff{
 			Kind:   Setting[string]{"exponential", "policy default"},
 			Base:   Setting[Duration]{3600e9, "job"},

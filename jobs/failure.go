@@ -31,6 +31,12 @@ const (
 	FailLost       FailureKind = "lost"     // interrupted: the server died under it
 )
 
+// RuleKinds are the kinds that rules are asked about (contract 4), those of later versions included.
+var RuleKinds = []string{
+	"timeout", "connection", "dns", "tls", "http", "smtp", "exit", "signal", "memory", "spawn",
+	"heartbeat", "reported", "invalid", "blocked",
+}
+
 // Bounds of what is kept of a failure.
 const (
 	MaxMessage   = 1 << 10
@@ -47,6 +53,9 @@ type Failure struct {
 	Stack   string       `json:"stack,omitempty"`
 	HTTP    *HTTPFailure `json:"http,omitempty"`
 	Exit    *ExitFailure `json:"exit,omitempty"`
+
+	// Reported is what the job itself said of another try. Decide sets it, so that it is kept.
+	Reported *Reported `json:"reported,omitempty"`
 }
 
 // HTTPFailure is the answer of a webhook that failed.
@@ -60,6 +69,12 @@ type HTTPFailure struct {
 type ExitFailure struct {
 	Code   int    `json:"code"`             // -1: none, it was killed by a signal
 	Signal string `json:"signal,omitempty"` // such as SIGKILL
+}
+
+// Reported is what a job said of another try of its failed attempt (contract 4).
+type Reported struct {
+	Retryable  *bool     `json:"retryable,omitempty"`
+	RetryAfter *Duration `json:"retry_after,omitempty"`
 }
 
 func (f *Failure) Error() string { return string(f.Kind) + ": " + f.Message }

@@ -22,6 +22,7 @@ const (
 const (
 	MaxMaxAttempts = 1000
 	maxRules       = 100
+	maxRuleSource  = 128 << 10
 	maxReason      = 500
 	maxFactor      = 1000
 )
@@ -80,7 +81,7 @@ func Compile(job *Job, named, def *Policy) (*Plan, error) {
 	faults = append(faults, more...)
 	links := &templating{}
 	p.chains, p.doors = compileChains(links, job.OnSuccess), compileDoors(links, job)
-	if faults = append(faults, links.faults...); len(faults) > 0 {
+	if faults = append(faults, links.found()...); len(faults) > 0 {
 		return nil, Invalid(faults)
 	}
 	levels = append(levels, level{def.retry(), "policy " + def.Name},
@@ -154,6 +155,14 @@ func compileLevel(r *Retry, owner, at string) ([]*rule, []Fault) {
 	}
 	if len(r.Rules) > maxRules {
 		c.fault("rules", "has %d rules: at most %d", len(r.Rules), maxRules)
+		return nil, c.faults
+	}
+	size := 0
+	for i := range r.Rules {
+		size += len(r.Rules[i].If) + len(r.Rules[i].After)
+	}
+	if size > maxRuleSource {
+		c.fault("rules", "has %d bytes of expressions: at most %d", size, maxRuleSource)
 		return nil, c.faults
 	}
 	rules := make([]*rule, 0, len(r.Rules))

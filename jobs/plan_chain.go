@@ -44,7 +44,7 @@ func (p *Plan) FollowUps(run *Run, result, checkpoint Raw) []FollowUp {
 		result = Raw("null")
 	}
 	r := newRenderer(&evidence{
-		facts:   &facts{Job: jobFactsOf(p.Job), Run: runFactsOf(run, run.Counts.Attempt())},
+		facts: &facts{Job: jobFactsOf(p.Job)}, of: run, attempt: run.Counts.Attempt(),
 		payload: run.Payload, checkpoint: checkpoint, result: result,
 	})
 	var list []FollowUp

@@ -24,18 +24,17 @@ func compileDoors(c *templating, job *Job) []DoorPlan {
 	doors := make([]DoorPlan, 0, len(job.Inbound))
 	for i := range job.Inbound {
 		d := DoorPlan{job: job, door: &job.Inbound[i], at: doorAt(i)}
-		own := &templating{count: c.count, size: c.size}
-		d.secret = own.text(d.at+".secret", d.door.Secret, inDoorSecrets)
-		d.secrets = slices.Sorted(slices.Values(own.secrets))
-		d.cond = own.condition(d.at+".if", d.door.If, inDoors)
+		c.secrets = nil
+		d.secret = c.text(d.at+".secret", d.door.Secret, inDoorSecrets)
+		d.secrets = slices.Sorted(slices.Values(c.secrets))
+		d.cond = c.condition(d.at+".if", d.door.If, inDoors)
 		if d.door.Key != "" {
-			prog, err := own.expr(d.at+".key", d.door.Key, inDoors)
+			prog, err := c.expr(d.at+".key", d.door.Key, inDoors)
 			if err != nil {
-				own.add(d.at+".key", "%s", err)
+				c.add(d.at+".key", "%s", err)
 			}
 			d.key = prog
 		}
-		c.faults, c.count, c.size = append(c.faults, own.faults...), own.count, own.size
 		doors = append(doors, d)
 	}
 	return doors
@@ -80,10 +79,10 @@ func (d *DoorPlan) Secret(lookup func(name string) (string, bool)) (string, *Fai
 	return text, nil
 }
 
-func (d *DoorPlan) evidence(in map[string]string, payload Raw) *evidence {
+func (d *DoorPlan) renderer(in map[string]string, payload Raw) *renderer {
 	return newRenderer(&evidence{
 		facts: &facts{Job: jobFactsOf(d.job), Headers: headers(in)}, payload: payload,
-	}).evidence
+	})
 }
 
 // Admit reports whether what came in makes a run: whether the door's if holds. One that fails
@@ -92,7 +91,7 @@ func (d *DoorPlan) Admit(in map[string]string, payload Raw) (ok bool, note strin
 	if d.cond == nil {
 		return true, ""
 	}
-	ok, err := d.evidence(in, payload).holds(d.cond)
+	ok, err := d.renderer(in, payload).holds(d.cond)
 	if err != nil {
 		return true, clip(fmt.Sprintf("%s.if failed and counts as true (%s)", d.at, err), maxReason)
 	}
@@ -108,7 +107,7 @@ func (d *DoorPlan) Key(in map[string]string, payload Raw) (string, *Failure) {
 	if d.key == nil {
 		return "", nil
 	}
-	r := &renderer{d.evidence(in, payload)}
+	r := d.renderer(in, payload)
 	text, err := r.text(&part{prog: d.key, line: 1, column: 1}, false)
 	switch {
 	case err != nil:

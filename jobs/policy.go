@@ -129,6 +129,8 @@ func defaultRules() []Rule {
 			"no answer: this passes often"),
 		passing(`error.kind == "http" && http.status in [408, 425, 429, 500, 502, 503, 504]`,
 			"a status that passes often"),
+		passing(`error.kind == "smtp" && error.type startsWith "4"`,
+			"the mail server says it passes"),
 		passing(`exit.code == 75`, "exit 75: the script says it passes"),
 		passing(pythonPassing, "a passing error of Python"),
 		passing(nodePassing, "a passing error of Node.js"),

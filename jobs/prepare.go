@@ -30,10 +30,9 @@ type templateField struct {
 
 // bodyTemplate is the body of a webhook; all nil: the payload as it came.
 type bodyTemplate struct {
-	fixed  []byte
+	fixed  []byte // where it is written out
 	text   *template
 	json   *jsonTemplate
-	isText bool
 	secret bool // it names one
 }
 
@@ -54,7 +53,7 @@ func Prepare(s Spec) (*Prepared, error) {
 	if s.Mail != nil {
 		p.mail(c, s.Mail)
 	}
-	if err := Invalid(c.faults); err != nil {
+	if err := Invalid(c.found()); err != nil {
 		return nil, err
 	}
 	p.secrets = slices.Compact(slices.Sorted(slices.Values(c.secrets)))
@@ -101,11 +100,14 @@ func listed1(at string, i, n int) string {
 
 const bodyAt = "webhook.body"
 
+// written reports whether there is nothing to render.
+func (b *bodyTemplate) written() bool { return b.text == nil && b.json == nil }
+
 func (b *bodyTemplate) compile(c *templating, body Raw) {
-	if body == nil {
+	if body = body.given(); len(body) == 0 {
 		return
 	}
-	if b.isText = body[0] == '"'; !b.isText {
+	if body[0] != '"' {
 		b.json = c.json(bodyAt, body, inTemplates)
 		b.fixed = body
 		return
@@ -215,7 +217,12 @@ type Rendered struct {
 // Render renders all templates. The failure, of kind invalid, says which field and why; it quotes
 // neither data nor secrets.
 func (p *Prepared) Render(sc *Scope) (*Rendered, *Failure) {
-	out := &Rendered{Spec: &p.spec, Judge: p.judge(sc), BodySecret: p.body.secret}
+	out := &Rendered{
+		Spec: &p.spec, Body: p.body.fixed, Judge: p.judge(sc), BodySecret: p.body.secret,
+	}
+	if p.url == nil && len(p.fields) == 0 && p.body.written() {
+		return out, nil
+	}
 	ev, err := p.evidence(sc)
 	if err != nil {
 		return nil, unrendered("secrets", err)
@@ -264,7 +271,7 @@ func (p *Prepared) evidence(sc *Scope) (*evidence, error) {
 
 func (sc *Scope) evidence() *evidence {
 	return &evidence{
-		facts:   &facts{Job: jobFactsOf(sc.Job), Run: runFactsOf(sc.Run, sc.Attempt)},
+		facts: &facts{Job: jobFactsOf(sc.Job)}, of: sc.Run, attempt: sc.Attempt,
 		payload: sc.Payload, checkpoint: sc.Checkpoint,
 	}
 }

@@ -15,12 +15,19 @@ const (
 	maxRecipients = 100
 )
 
+// maxRendered bounds all texts of one attempt together.
+const maxRendered = 4 << 20
+
 // renderer renders the templates of one attempt, within one budget.
-type renderer struct{ *evidence }
+type renderer struct {
+	*evidence
+	size    int // of the texts so far
+	scratch []byte
+}
 
 func newRenderer(ev *evidence) *renderer {
 	ev.budget = &meter{left: evalBudget}
-	return &renderer{ev}
+	return &renderer{evidence: ev}
 }
 
 // text is the text of an expression.
@@ -66,7 +73,11 @@ var (
 
 // field renders a text.
 func (r *renderer) field(t *template, form *textForm) (string, error) {
-	text, err := r.appendText(nil, t, form)
+	text, err := r.appendText(r.scratch[:0], t, form)
+	r.scratch = text
+	if r.size += len(text); r.size > maxRendered {
+		return "", fmt.Errorf("is too much: all rendered fields together may have %d bytes", maxRendered)
+	}
 	if err == nil && form.whole != nil {
 		err = form.whole(string(text))
 	}
@@ -120,7 +131,8 @@ func (r *renderer) appendJSON(t *jsonTemplate, most int) ([]byte, error) {
 			dst, err = r.appendTyped(dst, p.tmpl.alone())
 		default:
 			var text []byte
-			if text, err = r.appendText(nil, p.tmpl, &textForm{lists: true, most: most}); err == nil {
+			text, err = r.appendText(r.scratch[:0], p.tmpl, &textForm{lists: true, most: most})
+			if r.scratch = text; err == nil {
 				dst = AppendJSONString(dst, string(text))
 			}
 		}

@@ -107,12 +107,22 @@ func (env *environment) translate(src string) (p *program, mistake *ExprError) {
 			p, mistake = nil, exprErrorAt(src, 0, "the expression cannot be read")
 		}
 	}()
-	cfg := env.config()
+	cfg, ok := env.configs.Get().(*conf.Config)
+	if !ok {
+		cfg = env.config()
+	}
+	defer func() {
+		if p != nil { // others may have left something behind
+			env.configs.Put(cfg)
+		}
+	}()
 	tree, err := parser.ParseWithConfig(src, cfg)
 	if err != nil {
 		return nil, exprErrorOf(src, err)
 	}
-	s := &survey{env: env, src: src, seen: map[ast.Node]bool{}}
+	s := &survey{
+		env: env, src: src, seen: map[ast.Node]bool{}, texts: map[ast.Node]factPath{},
+	}
 	s.visit(tree.Node)
 	if s.err != nil {
 		return nil, s.err
@@ -121,7 +131,7 @@ func (env *environment) translate(src string) (p *program, mistake *ExprError) {
 		return nil, exprErrorOf(src, err)
 	}
 	exact := exactPaths(tree.Node)
-	ast.Walk(&tree.Node, rewriter{})
+	ast.Walk(&tree.Node, rewriter{s.texts})
 	typ := tree.Node.Type()
 	code, err := compiler.Compile(tree, cfg)
 	if err != nil {
@@ -174,7 +184,7 @@ func exprErrorOf(src string, err error) *ExprError {
 
 // operations stand for the operators; no expression can name them.
 var operations = map[string]func(...any) (any, error){
-	"$get": opGet, "$truth": opTruth,
+	"$get": opGet, "$truth": opTruth, "$json": opJSON,
 	"$==": opEqual, "$!=": opUnequal,
 	"$<":  ordering(func(n int) bool { return n < 0 }),
 	"$<=": ordering(func(n int) bool { return n <= 0 }),
@@ -196,10 +206,10 @@ var (
 
 // rewriter puts operations in place of operators, member access and calls. It runs on a tree
 // that was checked, and keeps the types of the nodes that it replaces.
-type rewriter struct{}
+type rewriter struct{ texts map[ast.Node]factPath }
 
 // Visit is called for children before their parents.
-func (rewriter) Visit(node *ast.Node) {
+func (r rewriter) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.ChainNode:
 		*node = n.Node
@@ -209,6 +219,10 @@ func (rewriter) Visit(node *ast.Node) {
 		}
 	case *ast.CallNode:
 		name := n.Callee.(*ast.IdentifierNode).Value
+		if path, ok := r.texts[n]; ok {
+			replace(node, "$json", meterNode(), constant(&path))
+			return
+		}
 		replace(node, name, append([]ast.Node{meterNode()}, n.Arguments...)...)
 	case *ast.UnaryNode:
 		if n.Operator == "!" || n.Operator == "not" {
@@ -330,6 +344,9 @@ type evidence struct {
 
 	payload, checkpoint, result Raw
 
+	of      *Run
+	attempt int // of that run
+
 	read    needs
 	budget  *meter // of all evaluations together; nil: each has its own
 	machine vm.VM
@@ -349,9 +366,13 @@ func (ev *evidence) run(p *program) (any, error) {
 	if p.needs.result && !ev.read.result {
 		ev.facts.Result, ev.read.result = payloadValue(ev.result), true
 	}
+	if p.needs.run && !ev.read.run {
+		ev.facts.Run, ev.read.run = runFactsOf(ev.of, ev.attempt), true
+	}
 	if ev.facts.Meter = ev.budget; ev.budget == nil {
 		ev.facts.Meter = &meter{left: evalBudget}
 	}
+	ev.facts.Meter.evidence = ev
 	ev.machine.MemoryBudget = vmMemoryBudget
 	value, err := ev.machine.Run(p.code, ev.facts)
 	if err != nil {
@@ -370,3 +391,6 @@ func (ev *evidence) body() any {
 	}
 	return nil
 }
+
+// spent is what the last evaluation cost.
+func (ev *evidence) spent() int { return evalBudget - ev.facts.Meter.left }

@@ -1,6 +1,9 @@
 package jobs
 
-import "reflect"
+import (
+	"reflect"
+	"sync"
+)
 
 // environment is a place where expressions may stand: the facts and functions known there.
 type environment struct {
@@ -10,6 +13,7 @@ type environment struct {
 	functions     map[string]function
 	functionNames string
 	hints         map[string]string // of names that are known elsewhere
+	configs       sync.Pool         // of the library; making one costs as much as compiling
 }
 
 // The environments there are (contract 3.1, 3.3, 4).

@@ -1,13 +1,8 @@
 package jobs
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -103,7 +98,7 @@ func listed[V any](m map[string]V) string {
 }
 
 // needs says which of the facts that are costly to read an expression refers to.
-type needs struct{ body, payload, checkpoint, result bool }
+type needs struct{ body, payload, checkpoint, result, run bool }
 
 // note notes a fact by its path.
 func (n *needs) note(path string) {
@@ -116,6 +111,8 @@ func (n *needs) note(path string) {
 		n.checkpoint = true
 	case "result":
 		n.result = true
+	default:
+		n.run = n.run || strings.HasPrefix(path, "run.")
 	}
 }
 
@@ -162,7 +159,7 @@ func bodyValue(body []byte) any {
 	if v, err := decodeValue(body); err == nil {
 		return v
 	}
-	return string(body)
+	return characters(string(body))
 }
 
 // payloadValue is a payload as expressions see it; nil where it is none or no JSON.
@@ -170,43 +167,6 @@ func payloadValue(payload Raw) any {
 	v, err := decodeValue(payload)
 	if err != nil {
 		return nil
-	}
-	return v
-}
-
-var errNotJSON = errors.New("not one JSON value")
-
-// decodeValue reads JSON with integers exact within int64: they become int, other numbers
-// float64 (an infinity where they are too large).
-func decodeValue(text []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errNotJSON
-	}
-	return plainNumbers(v), nil
-}
-
-func plainNumbers(v any) any {
-	switch x := v.(type) {
-	case json.Number:
-		if n, err := strconv.Atoi(x.String()); err == nil {
-			return n
-		}
-		f, _ := strconv.ParseFloat(x.String(), 64)
-		return f
-	case []any:
-		for i := range x {
-			x[i] = plainNumbers(x[i])
-		}
-	case map[string]any:
-		for name := range x {
-			x[name] = plainNumbers(x[name])
-		}
 	}
 	return v
 }

@@ -15,7 +15,8 @@ type survey struct {
 	seen    map[ast.Node]bool
 	needs   needs
 	secrets []string
-	err     *ExprError // the first
+	texts   map[ast.Node]factPath // calls of json that keep the text of what a path leads to
+	err     *ExprError            // the first
 }
 
 func (s *survey) fail(n ast.Node, format string, args ...any) {
@@ -171,6 +172,11 @@ func (s *survey) call(n *ast.CallNode) {
 	}
 	for _, arg := range n.Arguments {
 		s.visit(arg)
+	}
+	if callee.Value == "json" && len(n.Arguments) == 1 {
+		if p, ok := pathOf(n.Arguments[0]); ok {
+			s.texts[n] = p
+		}
 	}
 	if text, ok := writtenOut(n.Arguments); ok && callee.Value == "duration" {
 		if _, err := durationOf(text); err != nil {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -13,10 +14,30 @@ const (
 
 // templating compiles the templates of a document and collects what is wrong with them.
 type templating struct {
-	faults
+	faults  []Fault
+	more    int // faults past maxTemplateFaults
 	secrets []string
 	count   int
 	size    int
+}
+
+// maxTemplateFaults is how many faults of templates are listed.
+const maxTemplateFaults = 500
+
+func (c *templating) add(at, format string, args ...any) {
+	if len(c.faults) >= maxTemplateFaults {
+		c.more++
+		return
+	}
+	c.faults = append(c.faults, Fault{at, fmt.Sprintf(format, args...)})
+}
+
+// found is all that is wrong.
+func (c *templating) found() []Fault {
+	if c.more > 0 {
+		return append(c.faults, andMore(c.more))
+	}
+	return c.faults
 }
 
 // text compiles a text; nil where it holds no expression, or a mistake, which is noted.
@@ -40,18 +61,19 @@ func (c *templating) pieces(
 	at, text string, pieces []piece, env func(i int) *environment,
 ) *template {
 	t, good := &template{parts: make([]part, 0, len(pieces))}, true
+	lines := newPositions([]byte(text))
 	for i, p := range pieces {
 		if !p.expr {
 			t.parts = append(t.parts, part{text: p.text})
 			continue
 		}
-		place := exprErrorAt(text, p.at, "")
+		line, column := lines.at(p.at)
 		prog, err := c.expr(at, p.text, env(i))
 		if err != nil {
-			c.add(at, "%s", err.within(place.Line, place.Column))
+			c.add(at, "%s", err.within(line, column))
 		}
 		good = good && prog != nil
-		t.parts = append(t.parts, part{prog: prog, line: place.Line, column: place.Column})
+		t.parts = append(t.parts, part{prog: prog, line: line, column: column})
 	}
 	if !good {
 		return nil
@@ -109,15 +131,13 @@ type jsonPart struct {
 	at   string // its location
 }
 
-// json compiles the strings of a JSON text; nil where none holds an expression, or a mistake,
-// which is noted. Keys are not templates.
+// json compiles the strings of a JSON text; nil where none holds an expression. Mistakes are noted. Keys are not templates.
 func (c *templating) json(at string, text Raw, env *environment) *jsonTemplate {
 	w := jsonTemplating{c: c, at: at, env: env, text: text}
 	w.d = newDecoder(text, decodeOptions{})
 	defer w.d.release()
 	w.d.base = 1 << 30 // the text was judged already: any depth will do
-	before := len(c.faults)
-	if !w.value() || len(w.made.parts) == 0 || len(c.faults) > before {
+	if !w.value() || len(w.made.parts) == 0 {
 		return nil
 	}
 	w.made.parts = append(w.made.parts, jsonPart{text: text[w.done:]})
@@ -171,6 +191,9 @@ func (w *jsonTemplating) string() bool {
 	text := string(w.d.text(s))
 	if escaped {
 		w.d.arena = w.d.arena[:s.lo]
+	}
+	if !hasTemplate(text) {
+		return true
 	}
 	at := w.at
 	if inside := w.d.location(w.d.frames); inside != "" {

@@ -55,7 +55,7 @@ func (p *factPath) in(text Raw) Raw {
 // step goes to a part of the value that begins here.
 func (d *decoder) step(s pathStep) bool {
 	if !s.item {
-		return d.find(s.key, -1)
+		return d.stepInto(s.key)
 	}
 	if s.index < 0 {
 		at := d.pos
@@ -66,6 +66,21 @@ func (d *decoder) step(s pathStep) bool {
 		d.pos = at
 	}
 	return d.find("", s.index)
+}
+
+func (d *decoder) stepInto(key string) bool {
+	if d.peek() != '{' || !d.open() {
+		return false
+	}
+	for d.member() == stepValue {
+		if string(d.text(d.top().key)) == key {
+			return true
+		}
+		if !d.skip() {
+			return false
+		}
+	}
+	return false
 }
 
 // count counts the items of the list that begins here.

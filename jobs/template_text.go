@@ -18,7 +18,7 @@ func hasTemplate(text string) bool {
 // in the text as they are, such as those of JSON, are balanced with it.
 func cutTemplate(text string) ([]piece, *ExprError) {
 	var pieces []piece
-	depth, done := 0, 0
+	depth, done, count := 0, 0, 0
 	for i := 0; i < len(text); {
 		two := text[i:min(i+2, len(text))]
 		switch {
@@ -29,6 +29,9 @@ func cutTemplate(text string) ([]piece, *ExprError) {
 			end, err := cutExpression(text, i)
 			if err != nil {
 				return nil, err
+			}
+			if count++; count > maxExpressions {
+				return nil, exprErrorAt(text, i, "want at most %d expressions in a text", maxExpressions)
 			}
 			src := strings.TrimLeft(text[i+2:end], " \t\r\n")
 			at := end - len(src)

@@ -32,10 +32,23 @@ var textFunctions = func() map[string]function {
 // fnJSON is the JSON text of a value.
 func fnJSON(args ...any) (any, error) {
 	text, err := appendValue(nil, args[1])
+	if err == nil && len(text) > maxText {
+		err = fmt.Errorf("the text is too long: at most %d bytes", maxText)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("json: %w", err)
 	}
-	return string(text), args[0].(*meter).spend(len(text) / 8)
+	return string(text), args[0].(*meter).spend(len(text) / 2)
+}
+
+// opJSON is json of what a path leads to: the text that stands there.
+func opJSON(args ...any) (any, error) {
+	m := args[0].(*meter)
+	raw, err := m.evidence.follow(args[1].(*factPath))
+	if raw == nil {
+		return "null", err
+	}
+	return string(raw), m.spend(len(raw) / 8)
 }
 
 // onPlainText makes the function that changes the text of a single value.

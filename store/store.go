@@ -78,6 +78,10 @@ type History interface {
 	// Log reads the kept output of a run, oldest first, piece by piece. piece may be slow: it is
 	// called outside of transactions.
 	Log(ctx context.Context, id jobs.ID, piece func(LogPiece) error) error
+	// FailedAttempts gives each run of a job that had failed attempts and had not ended before
+	// since, oldest first, with payload, counts and, as Attempts, those that failed. It reads few
+	// at a time; each may be slow: it is called outside of transactions.
+	FailedAttempts(ctx context.Context, job string, since jobs.Time, each func(*jobs.Run) error) error
 	// Prune looks at up to limit runs, oldest first from where it stopped, then at keys, and
 	// deletes those past their time; done: it has seen all and begins anew. A failure is kept
 	// until it was made good by a requeue that succeeded, and from then on as its job says.

@@ -165,7 +165,7 @@ func (sv *serving) open() (err error) {
 	if sv.st, err = sv.s.parts.OpenStore(ctx, sv.db, sv.log); err != nil {
 		return err
 	}
-	key, err := loadKey(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))
+	keys, err := loadKeys(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))
 	if err != nil {
 		return err
 	}
@@ -180,8 +180,8 @@ func (sv *serving) open() (err error) {
 	workers[store.PoolWebhook] = cmd.Workers
 	workers[store.PoolScript] = cmd.scriptWorkers()
 	sv.rt, err = runtime.New(ctx, runtime.Config{
-		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log, Key: key,
-		Workers: workers, Grace: cmd.ShutdownGrace.Std(),
+		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log,
+		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
 	})
 	if err != nil {
 		return err

@@ -126,9 +126,7 @@ func (k *Kind) judgeFailed(x *exchange, why string) jobs.Report {
 	rep := jobs.Report{Failure: f, HTTPStatus: resp.StatusCode, ExitCode: -1}
 	if resp.StatusCode == http.StatusTooManyRequests ||
 		resp.StatusCode == http.StatusServiceUnavailable {
-		floor, notes := retryAfterHeader(resp.Header["Retry-After"], k.now())
-		rep.RetryAfterFloor = floor
-		rep.Notes = notes
+		rep.RetryAfterFloor, rep.Notes = jobs.RetryAfter(resp.Header["Retry-After"], k.now())
 	}
 	if isProblem(resp.Header.Get("Content-Type")) {
 		k.readProblem(x, &rep)

@@ -7,15 +7,10 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"nightshift/jobs"
 )
-
-// retryAfterCap bounds what a Retry-After header may ask for (contract 4).
-const retryAfterCap = time.Hour
 
 // maxType bounds the type of an error.
 const maxType = 256
@@ -103,55 +98,6 @@ func reportedWait(raw json.RawMessage, now time.Time) (time.Duration, error) {
 		return 0, errors.New("the time is past")
 	case wait > time.Duration(jobs.MaxDuration):
 		return 0, errors.New("it is too long: at most 3653d")
-	}
-	return wait, nil
-}
-
-// retryAfterHeader gives the largest of the values that can be read, at most retryAfterCap, and
-// what was ignored or cut (RFC 9110, 10.2.3).
-func retryAfterHeader(values []string, now time.Time) (floor time.Duration, notes []string) {
-	capped := false
-	for i, value := range values {
-		if i == 8 {
-			notes = append(notes, "further Retry-After headers ignored: only 8 are read")
-			break
-		}
-		wait, err := retryAfter(strings.TrimSpace(value), now)
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("Retry-After ignored: %s: %q", err, oneLine(value, 60)))
-			continue
-		}
-		if wait > retryAfterCap {
-			wait, capped = retryAfterCap, true
-		}
-		floor = max(floor, wait)
-	}
-	if capped {
-		notes = append(notes, "Retry-After cut to 1h")
-	}
-	return floor, notes
-}
-
-func retryAfter(value string, now time.Time) (time.Duration, error) {
-	digits := strings.TrimPrefix(value, "-")
-	if digits != "" && strings.Trim(digits, "0123456789") == "" {
-		if digits != value {
-			return 0, errors.New("it is negative")
-		}
-		// Past the cap the exact number does not matter, so one that overflows is no fault.
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n > int64(retryAfterCap/time.Second) {
-			return retryAfterCap + 1, nil
-		}
-		return time.Duration(n) * time.Second, nil
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0, errors.New("neither seconds nor an HTTP date")
-	}
-	wait := at.Sub(now)
-	if wait < 0 {
-		return 0, errors.New("the date is past")
 	}
 	return wait, nil
 }

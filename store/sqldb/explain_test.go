@@ -81,6 +81,10 @@ var index = map[string]string{
 	"listIDs.rows":           "runs USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
 	"listIDs.bounds":         "runs USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
 	"selectAttempts":         "attempts USING PRIMARY KEY (run=?)",
+	"selectFailedRuns":       "runs_job (job=? AND rowid>?)",
+	"selectFailedEnd":        "COVERING INDEX runs_job (job=? AND rowid>?)",
+	"selectFailedAttempts":   "attempts USING PRIMARY KEY (run=?)",
+	"selectPayload":          "payloads USING INTEGER PRIMARY KEY (rowid=?)",
 	"selectAudit":            "audit USING INTEGER PRIMARY KEY (rowid<?)",
 	"selectDocuments":        "documents_kind (kind=? AND rowid<?)",
 	// prune

@@ -2,6 +2,10 @@ package sqldb
 
 // Statements are all that the package executes, by name.
 var Statements = map[string]string{
+	"selectFailedAttempts":     selectFailedAttempts,
+	"selectFailedEnd":          selectFailedEnd,
+	"selectFailedRuns":         selectFailedRuns,
+	"selectPayload":            selectPayload,
 	"deleteAttempt":            deleteAttempt,
 	"deleteAttempts":           deleteAttempts,
 	"deleteKey":                deleteKey,

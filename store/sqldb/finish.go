@@ -40,8 +40,6 @@ SELECT $1, $2, $3, $4, $5 WHERE EXISTS (SELECT 1 FROM runs WHERE seq = $1)
 ON CONFLICT (run, attempt, piece) DO UPDATE SET start = excluded.start, data = excluded.data
 WHERE LENGTH(excluded.data) >= LENGTH(logs.data)`
 	deleteLog = `DELETE FROM logs WHERE run = $1 AND attempt = $2 AND piece = $3`
-
-	keptAttempts = 100 // of a run, the first and the last so many
 )
 
 // finish ends one attempt, if it is still the run's: the number is the fence.
@@ -204,8 +202,8 @@ func (s *Store) keepAttempt(tx Tx, f *store.Finish, without []string) error {
 	if err != nil {
 		return fmt.Errorf("keep attempt %d: %w", f.Number, err)
 	}
-	if f.Number > 2*keptAttempts {
-		_, err = tx.Exec(deleteAttempt, seq, f.Number-keptAttempts)
+	if f.Number > 2*jobs.KeptAttempts {
+		_, err = tx.Exec(deleteAttempt, seq, f.Number-jobs.KeptAttempts)
 	}
 	return err
 }

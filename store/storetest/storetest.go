@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Log", logClaims},
 		{"Prune", pruneClaims},
 		{"Runs", slices.Concat(listClaims, searchClaims)},
+		{"FailedAttempts", failedClaims},
 		{"Tokens", tokenClaims},
 		{"Ledger", ledgerClaims},
 	} {

@@ -1,0 +1,85 @@
+package jobs
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"unicode/utf8"
+)
+
+// RuleFile is a file of rules that was read.
+type RuleFile struct {
+	Rules []Rule
+	file  *File
+	list  bool // the list itself, not a map that holds it
+}
+
+// ruleDocument is a file that holds its rules below rules.
+type ruleDocument struct {
+	Rules *[]Rule `json:"rules"`
+}
+
+// ParseRules reads a file of rules, YAML or JSON as ParseFile does: a list of them, or
+// {rules: [...]}. They are not compiled. Name is what messages call the file. The error is
+// a *FileError.
+func ParseRules(name string, data []byte) (*RuleFile, error) {
+	f := &File{Name: name}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if !utf8.Valid(data) {
+		return nil, f.syntax(data, badUTF8(data), "want UTF-8")
+	}
+	if isJSON(data) {
+		f.text = data
+	} else if err := f.readYAML(data); err != nil {
+		return nil, err
+	}
+	f.lines = newPositions(f.text)
+	r := &RuleFile{file: f, list: bytes.HasPrefix(bytes.TrimLeft(f.text, " \t\r\n"), []byte("["))}
+	var doc ruleDocument
+	var placed []placed
+	var syntax *SyntaxError
+	if r.list {
+		doc.Rules = &r.Rules
+		placed, syntax = decode(f.text, &r.Rules, decodeOptions{})
+	} else {
+		placed, syntax = decode(f.text, &doc, decodeOptions{})
+	}
+	if syntax != nil {
+		return nil, f.syntax(data, syntax.Offset, syntax.Msg)
+	}
+	for _, p := range placed {
+		line, column := f.at(p.offset)
+		f.fault(line, column, p.Location, p.Message)
+	}
+	if doc.Rules == nil && len(placed) == 0 {
+		f.fault(0, 0, "", "holds no rules: want a list of them, by itself or below rules")
+	}
+	if len(f.found) > 0 {
+		return nil, f.invalid()
+	}
+	r.Rules = *doc.Rules
+	return r, nil
+}
+
+// isJSON tells JSON from YAML, whose lists may begin alike.
+func isJSON(data []byte) bool {
+	data = bytes.TrimLeft(data, " \t\r\n")
+	if bytes.HasPrefix(data, []byte("[")) {
+		var syntax *SyntaxError
+		return !errors.As(ValidJSON(data), &syntax)
+	}
+	return bytes.HasPrefix(data, []byte("{"))
+}
+
+// PlaceFaults gives faults that are located such as rules[1].if their place in the file.
+func (r *RuleFile) PlaceFaults(list []Fault) []FileFault {
+	all := make([]FileFault, len(list))
+	for i, fault := range list {
+		if r.list {
+			fault.Location = strings.TrimPrefix(fault.Location, "rules")
+		}
+		line, column := r.file.Position(fault.Location)
+		all[i] = FileFault{r.file.Name, line, column, fault}
+	}
+	return all
+}
