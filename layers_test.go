@@ -92,11 +92,15 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"go.yaml.in/yaml/"},
-		in:      []string{"jobs/file.go"}, why: "the rest speaks JSON",
+		in:      []string{"jobs/file.go", "jobs/export.go"}, why: "the rest speaks JSON",
 	},
 	{
 		imports: []string{"code.dny.dev/ssrf"},
 		in:      []string{"jobs/webhook"}, why: "it judges the address that is dialled",
+	},
+	{
+		imports: []string{"github.com/wneessen/go-mail/"},
+		in:      []string{"jobs/mail"}, why: "mail is put together and sent there",
 	},
 	{
 		imports: []string{"github.com/alecthomas/kong", "github.com/lmittmann/tint"},
@@ -105,18 +109,19 @@ var fences = []fence{
 	{
 		imports: []string{"golang.org/x/sys/"},
 		in: []string{
-			"main.go", "runtime", "jobs/script/...", "store/...", "scripts/...", "api/cli/print.go",
+			"main.go", "runtime", "jobs/script/...", "jobs/mail/sendmail.go", "store/...",
+			"scripts/...", "api/cli/print.go",
 		},
 		tests: true, why: "the system is asked where processes, files and disks are handled",
 	},
 	{
-		imports: []string{"github.com/google/go-cmp/", "github.com/google/uuid", "pgregory.net/rapid"},
+		imports: []string{"github.com/google/go-cmp/", "github.com/google/uuid", "pgregory.net/rapid", "github.com/santhosh-tekuri/"},
 		tests:   true, why: "they are tools of tests",
 	},
 	{
 		imports: []string{"os/exec"},
-		in:      []string{"jobs/script/...", "scripts/..."}, tests: true,
-		why: "only the script kind starts programs",
+		in:      []string{"jobs/script/...", "jobs/mail", "scripts/..."}, tests: true,
+		why: "programs that are started are scripts, and the machine's sendmail",
 	},
 	{
 		imports: []string{"math/rand", "math/rand/v2", "crypto/rand"},
@@ -231,7 +236,7 @@ func TestLayersRefuseWhatTheyForbid(t *testing.T) {
 		{"jobs/rule.go", `import "github.com/expr-lang/expr/vm"`, ``},
 		{"jobs/decide.go", `import "github.com/expr-lang/expr"`, `allowed in jobs/rule.go`},
 		{"jobs/job.go", `import "go.yaml.in/yaml/v3"`, `allowed in jobs/file.go`},
-		{"jobs/webhook/a.go", `import "os/exec"`, `only the script kind starts programs`},
+		{"jobs/webhook/a.go", `import "os/exec"`, `programs that are started are scripts`},
 		{"jobs/webhook/a_test.go", `import "os/exec"`, ``},
 		{"api/a.go", `import "github.com/google/go-cmp/cmp"`, `allowed in tests`},
 		{"api/a.go", `import "github.com/unheard/of"`, `no fence names it`},

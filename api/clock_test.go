@@ -55,7 +55,7 @@ func (a *aged) start() {
 	var err error
 	a.rt, err = runtime.New(ctx, runtime.Config{
 		Store: a.st, Kinds: map[string]jobs.Kind{jobs.KindWebhook: succeeds{}},
-		Key: []byte("0123456789abcdef0123456789abcdef"),
+		Keys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")},
 	})
 	if err != nil {
 		a.t.Fatal(err)

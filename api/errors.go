@@ -42,6 +42,8 @@ var (
 	probSlow         = problemKind{"timeout", 408, "The body came too slowly"}
 	probExists       = problemKind{"exists", 409, "It exists already"}
 	probState        = problemKind{"state", 409, "Not possible in this state"}
+	probSet          = problemKind{"other-set", 409, "It belongs to another set"}
+	probNamed        = problemKind{"named", 409, "Others name it"}
 	probKey          = problemKind{"key-conflict", 409, "The idempotency key was used otherwise"}
 	probStale        = problemKind{"stale", 412, "It was changed meanwhile"}
 	probTooLarge     = problemKind{"too-large", 413, "The body is too large"}
@@ -60,7 +62,7 @@ var (
 // problemKinds are all of them, for the description.
 var problemKinds = []problemKind{
 	probSyntax, probRequest, probUnauthorized, probForbidden, probOrigin, probNotFound, probMethod,
-	probSlow, probExists, probState, probKey, probStale, probTooLarge, probEncoding, probHost,
+	probSlow, probExists, probState, probSet, probNamed, probKey, probStale, probTooLarge, probEncoding, probHost,
 	probInvalid, probOverload, probInternal, probBusy, probUnknown, probStopping, probNotReady,
 	probFull,
 }
@@ -75,6 +77,14 @@ type problem struct {
 }
 
 func (p *problem) Error() string { return p.kind.name + ": " + p.detail }
+
+// view is what the caller gets.
+func (p *problem) view() wire.Problem {
+	return wire.Problem{
+		Type: problemPrefix + p.kind.name, Title: p.kind.title, Status: p.kind.status,
+		Detail: p.detail, Errors: p.faults,
+	}
+}
 
 func refuse(kind problemKind, format string, args ...any) *problem {
 	return &problem{kind: kind, detail: fmt.Sprintf(format, args...)}
@@ -142,6 +152,7 @@ func (s *Server) problemOf(err error) *problem {
 		syntax  *jobs.SyntaxError
 		bad     *jobs.InvalidError
 		key     *store.KeyConflict
+		named   *store.NamedError
 		tooBig  *http.MaxBytesError
 		fromWeb *echo.HTTPError
 	)
@@ -154,6 +165,10 @@ func (s *Server) problemOf(err error) *problem {
 		return invalid(bad.Faults)
 	case errors.As(err, &key):
 		return refuse(probKey, "%s", key.Error())
+	case errors.As(err, &named):
+		return refuse(probNamed, "%s", named.Error())
+	case errors.Is(err, store.ErrSet):
+		return refuse(probSet, "%s", err.Error())
 	case errors.As(err, &tooBig):
 		return refuse(probTooLarge, "at most %d bytes are taken here", tooBig.Limit)
 	case errors.Is(err, store.ErrUnknown):
@@ -222,10 +237,7 @@ func (s *Server) writeProblem(c echo.Context, p *problem) {
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(p.retryAfter.Seconds()))))
 	}
-	body := wire.Problem{
-		Type: problemPrefix + p.kind.name, Title: p.kind.title, Status: p.kind.status,
-		Detail: p.detail, Errors: p.faults,
-	}
+	body := p.view()
 	writeJSON(c, p.kind.status, "application/problem+json", &body)
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,10 @@ type testServer struct {
 	api   *Server
 	rt    *runtime.Runtime
 	log   *syncBuffer
+
+	reading   sync.Once
+	spec      map[string]any // the description
+	described []*route       // those it knows, literal paths first
 }
 
 // syncBuffer is a buffer that several goroutines may write to.
@@ -84,7 +89,7 @@ func newTestServer(t testing.TB) *testServer {
 	ts.rt, err = runtime.New(ctx, runtime.Config{
 		Store: st, Log: log,
 		Kinds: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scripts},
-		Key:   []byte("0123456789abcdef0123456789abcdef"), Grace: time.Second,
+		Keys:  [][]byte{[]byte("0123456789abcdef0123456789abcdef")}, Grace: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +105,9 @@ func newTestServer(t testing.TB) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ts.described = slices.SortedStableFunc(slices.Values(ts.api.routes), func(a, b *route) int {
+		return strings.Count(a.path, ":") - strings.Count(b.path, ":")
+	})
 	ts.rt.Start()
 	served := make(chan error, 1)
 	go func() { served <- ts.api.Serve(ln) }()
@@ -161,7 +169,37 @@ func (ts *testServer) call(method, path, body string, headers ...string) *answer
 	if err != nil {
 		ts.t.Fatalf("%s %s: %v", method, path, err)
 	}
+	ts.asDescribed(req, res, data)
 	return &answer{ts.t, res.StatusCode, res.Header, data}
+}
+
+// asDescribed fails the test where an answer is not what the description says.
+func (ts *testServer) asDescribed(req *http.Request, res *http.Response, body []byte) {
+	ts.t.Helper()
+	ts.reading.Do(func() { ts.spec = specOf(ts.t, ts.api.spec) })
+	for _, r := range ts.described {
+		if r.method != req.Method || !ts.matches(r, req.URL.EscapedPath()) {
+			continue
+		}
+		if text := undescribed(ts.spec, r, res, body); text != "" {
+			ts.t.Error(text)
+		}
+		return
+	}
+}
+
+// matches reports whether the router would take the path for this route.
+func (ts *testServer) matches(r *route, path string) bool {
+	want, got := strings.Split(r.path, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return false
+	}
+	for i, part := range want {
+		if !strings.HasPrefix(part, ":") && part != got[i] || got[i] == "" && i > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // as gives the headers of a call with another token.

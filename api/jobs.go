@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -166,7 +165,7 @@ func (c *call) jobCondition(job *jobs.Job) (put store.PutJob, err error) {
 func (c *call) saveJob(put store.PutJob) error {
 	saved, err := c.s.rt.PutJobs(c.ctx(), []store.PutJob{put}, c.by(""))
 	if err != nil {
-		return within("body", err)
+		return saveError(err, inBody)
 	}
 	status := 200
 	if saved[0].Created {
@@ -275,59 +274,4 @@ func upgradeRuns(c *call) error {
 		return jobError(err)
 	}
 	return c.answer(200, &wire.Upgraded{UpgradedRuns: moved})
-}
-
-func apply(c *call) error {
-	var puts []store.PutJob
-	err := c.read(func(data []byte) (err error) {
-		puts, err = c.parseApply(data)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	saved, err := c.s.rt.PutJobs(c.ctx(), puts, c.by(""))
-	if err != nil {
-		place := "body"
-		if len(puts) == 1 {
-			place = "body.jobs[0]"
-		}
-		return within(place, err)
-	}
-	done := wire.Applied{Items: make([]wire.AppliedJob, len(saved))}
-	for i, s := range saved {
-		done.Items[i] = wire.AppliedJob{Name: s.Job.Name, Version: s.Job.Version, Action: actionOf(s)}
-	}
-	return c.answer(200, &done)
-}
-
-func (c *call) parseApply(data []byte) ([]store.PutJob, error) {
-	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
-		return nil, jobs.DecodeJSON(data, &wire.Empty{}) // files may be YAML, bodies are JSON
-	}
-	file, err := jobs.ParseFile("body", data)
-	if err != nil {
-		return nil, err
-	}
-	var faults []jobs.Fault
-	puts := make([]store.PutJob, len(file.Jobs))
-	for i, j := range file.Jobs {
-		if puts[i].Job = j; !c.who.reaches(j.Name) {
-			faults = append(faults, jobs.Fault{
-				Location: "jobs[" + strconv.Itoa(i) + "].name",
-				Message:  "the token does not reach a job of this name",
-			})
-		}
-	}
-	return puts, jobs.Invalid(faults)
-}
-
-func actionOf(s store.Saved) string {
-	switch {
-	case s.Created:
-		return "created"
-	case s.Changed:
-		return "changed"
-	}
-	return "unchanged"
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -25,7 +24,21 @@ type (
 	timeText     struct{}
 	idText       struct{}
 	durationText struct{}
+	textsOrText  struct{}
 )
+
+// jobDocument is a job as somebody writes it: its schema demands nothing that the server knows.
+type jobDocument jobs.Job
+
+// policyDocument is a policy so written.
+type policyDocument jobs.Policy
+
+// applyDocument is a job file in JSON.
+type applyDocument struct {
+	Defaults *jobDocument     `json:"defaults,omitempty"`
+	Policies []policyDocument `json:"policies,omitempty"`
+	Jobs     []jobDocument    `json:"jobs,omitempty"`
+}
 
 // Schema describes any JSON value.
 func (anyJSON) Schema(huma.Registry) *huma.Schema {
@@ -55,79 +68,16 @@ func (durationText) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// schemaNames are those that say more than the name of the type.
-var schemaNames = map[string]string{
-	"Request": "RunRequest", "PutToken": "TokenRequest", "Fault": "ProblemFault",
+// Schema describes one text or a list of texts.
+func (textsOrText) Schema(huma.Registry) *huma.Schema {
+	text := &huma.Schema{Type: "string"}
+	return &huma.Schema{OneOf: []*huma.Schema{text, {Type: "array", Items: text}}}
 }
 
-// jobDocs say what the fields of a job document mean (contract 3.1).
-var jobDocs = map[string]map[string]string{
-	"Job": {
-		"name":        "Its identity; matches ^[a-z0-9][a-z0-9._-]{0,99}$",
-		"webhook":     "Exactly one of webhook and script",
-		"script":      "Exactly one of webhook and script",
-		"payload":     "Used where a run brings none; {} where left out. Up to 256 KiB",
-		"timeout":     "Of one attempt: 5m for a webhook, 6h for a script where left out; 24h at most",
-		"queue":       "default where left out",
-		"priority":    "-100 to 100, higher first",
-		"retry":       "When a failed attempt is tried again",
-		"retain":      "How long ended runs are kept",
-		"version":     "Grows when what is executed changes",
-		"paused":      "Nothing of it starts",
-		"pause_note":  "Why it is paused",
-		"created_at":  "When it was first registered",
-		"updated_at":  "When the document last changed",
-		"description": "For people",
-		"labels":      "For people and filters; runs carry them",
-	},
-	"RunRequest": {
-		"job":             "In a batch; else the path names it",
-		"payload":         "Left out: the job's. Up to 256 KiB",
-		"delay":           "Start that much later; or run_at",
-		"run_at":          "Start then; or delay",
-		"priority":        "-100 to 100, higher first; left out: the job's",
-		"max_attempts":    "A cap on all attempts, those of rules' own budgets included",
-		"timeout":         "Of one attempt; 24h at most",
-		"correlation_id":  "Passed on to what the run makes; left out: the run's id",
-		"labels":          "Added to the job's",
-		"idempotency_key": "1 to 255 printable ASCII characters; or the header Idempotency-Key",
-	},
-	"Webhook": {
-		"url":                "http or https",
-		"method":             "POST where left out",
-		"headers":            "One set here wins over ours of that name",
-		"nightshift_headers": "false: no Nightshift-* header",
-	},
-	"Script": {
-		"source":      "The text, or path",
-		"path":        "A file below the scripts folder of the server",
-		"interpreter": "Else the #! line, else by the path's ending, else a shell",
-		"env":         "Of the server's environment only PATH, LANG and TZ are inherited",
-		"dir":         "Left out: an empty folder of its own, removed afterwards",
-		"grace":       "Between SIGTERM and SIGKILL; 10s where left out",
-	},
-	"Failure": {
-		"reported": "What the job itself said of another try",
-	},
-	"Rule": {
-		"if":           "An expression over the error: true decides",
-		"after":        "A duration, or an expression that gives one; left out: the backoff",
-		"max_attempts": "A budget of its own: failures that this rule decided",
-		"reason":       "Shown with each decision",
-	},
-	"Retry": {
-		"max_attempts": "Attempts outside rules' own budgets, the first included; 8 where left out",
-		"max_elapsed":  "No retry later than this after the run was first due",
-		"rules":        "Tried in order; the first whose if holds decides",
-		"otherwise":    "Where no rule matched: retry or fail",
-		"interrupted":  "rerun, or fail: a started attempt is never started again",
-	},
-}
-
-// describe makes the OpenAPI 3.1 description of the routes.
-func describe(routes []*route, version string) ([]byte, error) {
+// newRegistry makes a place for schemas that are referred to behind a prefix.
+func newRegistry(prefix string) huma.Registry {
 	huma.DefaultArrayNullable = false
-	registry := huma.NewMapRegistry(schemaPrefix, func(t reflect.Type, hint string) string {
+	registry := huma.NewMapRegistry(prefix, func(t reflect.Type, hint string) string {
 		name := huma.DefaultSchemaNamer(t, hint)
 		if better := schemaNames[name]; better != "" {
 			return better
@@ -138,19 +88,28 @@ func describe(routes []*route, version string) ([]byte, error) {
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[timeText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.ID](), reflect.TypeFor[idText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Duration](), reflect.TypeFor[durationText]())
-	d := &description{registry: registry}
+	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Texts](), reflect.TypeFor[textsOrText]())
+	registry.RegisterTypeAlias(reflect.TypeFor[wire.Export](), reflect.TypeFor[applyDocument]())
+	return registry
+}
+
+// describe makes the OpenAPI 3.1 description of the routes. base is where they are served.
+func describe(routes []*route, version, base string) ([]byte, error) {
+	registry := newRegistry(schemaPrefix)
+	d := &description{registry: registry, answered: map[string]bool{}}
+	problems, err := problemExamples()
+	if err != nil {
+		return nil, err
+	}
 	spec := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
-		Info:    &huma.Info{Title: "Nightshift", Version: version, Description: intro()},
-		Paths:   map[string]*huma.PathItem{},
-		Tags: []*huma.Tag{
-			{Name: "jobs", Description: "What is registered"},
-			{Name: "runs", Description: "Work for a job"},
-			{Name: "rules", Description: "What becomes of failures, tried before it counts"},
-			{Name: "tokens", Description: "Who may call"},
-			{Name: "server", Description: "The server itself"},
-			{Name: "open", Description: "What answers without a token"},
+		Info: &huma.Info{
+			Title: "Nightshift", Version: version, Description: intro(),
+			License: &huma.License{Name: "MIT", Identifier: "MIT"},
 		},
+		Servers:  []*huma.Server{{URL: base, Description: "This server (--listen, --url)"}},
+		Paths:    map[string]*huma.PathItem{},
+		Tags:     tags,
 		Security: []map[string][]string{{"token": {}}},
 	}
 	for _, r := range routes {
@@ -163,11 +122,17 @@ func describe(routes []*route, version string) ([]byte, error) {
 		setOperation(item, r.method, d.operation(r))
 	}
 	d.refine()
+	d.leftOver(problems)
 	spec.Components = &huma.Components{
 		Schemas: registry,
 		SecuritySchemes: map[string]*huma.SecurityScheme{
-			"token": {Type: "http", Scheme: "bearer", Description: "A token; GET /v1/tokens lists them"},
+			"token": {
+				Type: "http", Scheme: "bearer",
+				Description: "A token. The first start writes one to DB.token, beside the database; " +
+					"POST /v1/tokens makes more, with scopes read, enqueue, operate, admin",
+			},
 		},
+		Examples: problems,
 	}
 	text, err := json.MarshalIndent(spec, "", "  ")
 	return append(text, '\n'), err
@@ -178,28 +143,11 @@ const namePattern = `^[a-z0-9][a-z0-9._-]{0,99}$`
 
 var pathParam = regexp.MustCompile(`:([a-z]+)`)
 
-// intro is the description of the whole: conventions and the kinds of problems.
-func intro() string {
-	var b strings.Builder
-	b.WriteString("Runs jobs: webhooks and scripts, with retries by rule and a durable history.\n\n" +
-		"A body is read as JSON whatever its Content-Type, strictly: unknown fields, duplicate keys " +
-		"and wrong types are refused with every fault found and where. Times are RFC 3339 in UTC with " +
-		"milliseconds, durations texts such as 90s, 1h30m or 7d. A field that is null counts as left " +
-		"out. Payloads and results are kept and answered byte for byte. HEAD answers as GET does, without " +
-		"the body. Bodies up to 1 MiB (batch and " +
-		"apply 16 MiB), payloads up to 256 KiB. 2xx means on disk.\n\n" +
-		"Lists are newest first. Following next shows each row once while rows come and go.\n\n" +
-		"Errors are application/problem+json (RFC 9457); their type is one of:\n\n")
-	b.WriteString("- `" + problemBlank + "`: what is no HTTP call (400, 417, 431, 501, 505), and " +
-		"connections past the bound (503)\n")
-	for _, kind := range problemKinds {
-		fmt.Fprintf(&b, "- %d `%s%s`: %s\n", kind.status, problemPrefix, kind.name, kind.title)
-	}
-	return b.String()
+// description gathers the schemas of the routes, and the kinds of problems they answer.
+type description struct {
+	registry huma.Registry
+	answered map[string]bool
 }
-
-// description gathers the schemas of the routes.
-type description struct{ registry huma.Registry }
 
 func (d *description) schema(example any) *huma.Schema {
 	return d.registry.Schema(reflect.TypeOf(example), true, "")
@@ -219,7 +167,9 @@ func (d *description) operation(r *route) *huma.Operation {
 	if r.in != nil {
 		op.RequestBody = &huma.RequestBody{
 			Required: !r.optional,
-			Content:  map[string]*huma.MediaType{"application/json": {Schema: d.schema(r.in)}},
+			Content: map[string]*huma.MediaType{"application/json": {
+				Schema: d.schema(r.in), Examples: examplesOf(samplesOf(r, 0, "", r.in)),
+			}},
 		}
 	}
 	for _, out := range r.out {
@@ -227,13 +177,16 @@ func (d *description) operation(r *route) *huma.Operation {
 	}
 	for status, kinds := range problemsOf(r) {
 		names := make([]string, len(kinds))
+		examples := map[string]*huma.Example{}
 		for i, k := range kinds {
 			names[i] = k.name + ": " + k.title
+			examples[k.name] = &huma.Example{Ref: examplePrefix + k.name}
+			d.answered[k.name] = true
 		}
 		op.Responses[strconv.Itoa(status)] = &huma.Response{
 			Description: strings.Join(names, "; "),
 			Content: map[string]*huma.MediaType{
-				"application/problem+json": {Schema: d.schema(wire.Problem{})},
+				"application/problem+json": {Schema: d.schema(wire.Problem{}), Examples: examples},
 			},
 		}
 	}
@@ -253,13 +206,17 @@ func (d *description) outcome(r *route, out outcome) *huma.Response {
 	for _, m := range media {
 		schema := &huma.Schema{Type: "string"}
 		switch {
+		case m == "application/json" && out.brief != nil:
+			schema = &huma.Schema{AnyOf: []*huma.Schema{d.schema(out.body), d.schema(out.brief)}}
 		case m == "application/json" && out.body != nil:
 			schema = d.schema(out.body)
 		case m == "application/json":
 			schema = &huma.Schema{Type: "object"}
 		}
 		if r.method != http.MethodHead {
-			res.Content[m] = &huma.MediaType{Schema: schema}
+			res.Content[m] = &huma.MediaType{
+				Schema: schema, Examples: examplesOf(samplesOf(r, out.status, m, out.body)),
+			}
 		}
 	}
 	if out.etag {
@@ -289,6 +246,11 @@ func (d *description) parameters(r *route) []*huma.Param {
 	}
 	for _, p := range r.headers {
 		all = append(all, p.describe("header"))
+	}
+	for _, p := range all {
+		if p.Example = paramExample(r, p.Name); p.Schema.Type == "array" && p.Example != nil {
+			p.Example = []any{p.Example}
+		}
 	}
 	return all
 }
@@ -344,17 +306,36 @@ func (d *description) refine() {
 		}
 		d.nullables(name, schema)
 	}
-	job := all["Job"]
-	state := []string{"version", "paused", "pause_note", "created_at", "updated_at"}
-	for _, field := range state {
-		job.Properties[field].ReadOnly = true
+	state := []string{"version", "paused", "pause_note", "set", "created_at", "updated_at"}
+	for _, name := range []string{"Job", "JobDocument"} {
+		for _, field := range state {
+			all[name].Properties[field].ReadOnly = true
+		}
 	}
-	job.Required = []string{"name", "version", "paused", "created_at", "updated_at"}
+	all["Job"].Required = []string{"name", "version", "paused", "created_at", "updated_at"}
+	all["JobDocument"].Required = nil
+	for _, name := range []string{"Policy", "PolicyDocument"} {
+		for _, field := range []string{"built_in", "set", "created_at", "updated_at"} {
+			all[name].Properties[field].ReadOnly = true
+		}
+	}
+	all["PolicyDocument"].Required = nil
 	kinds := make([]any, len(problemKinds))
 	for i, k := range problemKinds {
 		kinds[i] = problemPrefix + k.name
 	}
 	all["Problem"].Properties["type"].Enum = append(kinds, problemBlank)
+}
+
+// leftOver moves the examples of problems that no route answers to the schema of all problems.
+func (d *description) leftOver(problems map[string]*huma.Example) {
+	schema := d.registry.Map()["Problem"]
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		if !d.answered[name] {
+			schema.Examples = append(schema.Examples, problems[name].Value)
+			delete(problems, name)
+		}
+	}
 }
 
 // documented adds a text to a schema; beside a reference it stands as it is (OpenAPI 3.1).

@@ -49,6 +49,7 @@ type outcome struct {
 	status int
 	doc    string
 	body   any // an example of its type; nil: none
+	brief  any // what a token gets that may not see all of it; nil: the same
 	media  []string
 	etag   bool
 }
@@ -81,7 +82,7 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(), serverRoutes(), openRoutes(),
+		jobRoutes(), fileRoutes(), policyRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(), serverRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}
@@ -97,7 +98,7 @@ func jobRoutes() []*route {
 		},
 		{
 			method: "POST", path: "/v1/jobs", opens: scopeAdmin, body: maxBody, handle: postJob,
-			tag: "jobs", id: "create-job", summary: "Register a job", in: jobs.Job{},
+			tag: "jobs", id: "create-job", summary: "Register a job", in: jobDocument{},
 			more:     "Registering a script is running code on the machine.",
 			out:      []outcome{{status: 201, body: jobs.Job{}, etag: true}},
 			problems: []problemKind{probExists},
@@ -116,7 +117,7 @@ func jobRoutes() []*route {
 		},
 		{
 			method: "PUT", path: "/v1/jobs/:name", opens: scopeAdmin, body: maxBody, handle: putJob,
-			tag: "jobs", id: "put-job", summary: "Register or replace a job", in: jobs.Job{},
+			tag: "jobs", id: "put-job", summary: "Register or replace a job", in: jobDocument{},
 			more: "The same document again changes nothing. A change of what is executed is a new " +
 				"version. State (version, paused, times) is ignored. Pausing is left alone.",
 			headers: []param{headerMatch, headerNone},
@@ -130,10 +131,11 @@ func jobRoutes() []*route {
 			method: "DELETE", path: "/v1/jobs/:name", opens: scopeAdmin, handle: deleteJob,
 			tag: "jobs", id: "delete-job", summary: "Delete a job",
 			more: "Cancels its scheduled, queued, retrying and waiting runs, lets a running attempt " +
-				"end without retry, and keeps history. Made again, it goes on with its versions.",
+				"end without retry, and keeps history. Made again, it goes on with its versions. Refused " +
+				"while another job names it.",
 			headers:  []param{headerMatch},
 			out:      []outcome{{status: 200, body: wire.Deleted{}}},
-			problems: []problemKind{probNotFound, probState, probStale},
+			problems: []problemKind{probNotFound, probState, probNamed, probStale},
 		},
 		{
 			method: "POST", path: "/v1/jobs/:name/pause", opens: scopeOperate, body: maxBody,
@@ -167,11 +169,6 @@ func jobRoutes() []*route {
 			in:      wire.Empty{}, optional: true, out: []outcome{{status: 200, body: wire.Upgraded{}}},
 			problems: []problemKind{probNotFound},
 		},
-		{
-			method: "POST", path: "/v1/apply", opens: scopeAdmin, body: maxBatchBody, handle: apply,
-			tag: "jobs", id: "apply", summary: "Register or replace jobs, all or nothing", in: wire.Apply{},
-			out: []outcome{{status: 200, body: wire.Applied{}}},
-		},
 	}
 }
 
@@ -192,7 +189,10 @@ func runRoutes() []*route {
 			in: jobs.Request{}, optional: true,
 			out: []outcome{
 				{status: 202, body: wire.Run{}, doc: "On disk. Location names the run"},
-				{status: 200, body: wire.Run{}, doc: "A duplicate; with ?wait=, the run has ended"},
+				{
+					status: 200, body: wire.Run{}, brief: wire.Brief{},
+					doc: "A duplicate; with ?wait=, the run has ended",
+				},
 			},
 			problems: []problemKind{probNotFound, probKey},
 		},

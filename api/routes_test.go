@@ -7,6 +7,7 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func TestEveryRouteIsInTheTableAndDescribed(t *testing.T) {
 }
 
 func TestDescriptionIsTheCommittedOne(t *testing.T) {
-	got, err := describe(allRoutes(), "0")
+	got, err := describe(allRoutes(), "0", "http://127.0.0.1:8700")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,14 +68,14 @@ func TestDescriptionIsTheCommittedOne(t *testing.T) {
 }
 
 func TestDescriptionHoldsTogether(t *testing.T) {
-	text, err := describe(allRoutes(), "0")
+	text, err := describe(allRoutes(), "0", "http://127.0.0.1:8700")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var spec struct {
 		OpenAPI    string
 		Paths      map[string]map[string]struct{ OperationID string }
-		Components struct{ Schemas map[string]any }
+		Components struct{ Schemas, Examples map[string]any }
 	}
 	if err := json.Unmarshal(text, &spec); err != nil {
 		t.Fatal(err)
@@ -87,8 +88,10 @@ func TestDescriptionHoldsTogether(t *testing.T) {
 		t.Errorf("only %d references", len(refs))
 	}
 	for _, ref := range refs {
-		name, found := strings.CutPrefix(string(ref[1]), schemaPrefix)
-		if !found || spec.Components.Schemas[name] == nil {
+		name := path.Base(string(ref[1]))
+		schema := string(ref[1]) == schemaPrefix+name && spec.Components.Schemas[name] != nil
+		example := string(ref[1]) == examplePrefix+name && spec.Components.Examples[name] != nil
+		if !schema && !example {
 			t.Errorf("%s leads nowhere", ref[1])
 		}
 	}
@@ -124,6 +127,13 @@ var demands = map[string]string{
 	"GET /v1/jobs/:name/versions/:version": "read operate",
 	"POST /v1/jobs/:name/upgrade-runs":     "",
 	"POST /v1/apply":                       "",
+	"GET /v1/export":                       "read operate",
+	"GET /v1/jobs/:name/retry":             "read operate",
+	"GET /v1/policies":                     "read operate",
+	"POST /v1/policies":                    "",
+	"GET /v1/policies/:name":               "read operate",
+	"PUT /v1/policies/:name":               "",
+	"DELETE /v1/policies/:name":            "",
 	"POST /v1/jobs/:name/runs":             "enqueue operate",
 	"POST /v1/runs/batch":                  "enqueue operate",
 	"GET /v1/runs":                         "read enqueue operate",
@@ -261,9 +271,21 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 func TestDocsNeedNothingFromElsewhere(t *testing.T) {
 	ts := newTestServer(t)
 	page := ts.call("GET", "/docs", "").want(200)
-	for _, bad := range []string{"<script", "src=", "http://", "https://", "@import", "url("} {
-		if bytes.Contains(page.body, []byte(bad)) {
+	examples := regexp.MustCompile(`(?s)<pre>.*?</pre>`)
+	text := examples.ReplaceAll(page.body, nil)
+	if n := len(examples.FindAll(page.body, -1)); n < len(allRoutes())+len(problemKinds) {
+		t.Errorf("the page has only %d examples", n)
+	}
+	for _, bad := range []string{"<script", "<link", "src=", "http://", "https://", "@import", "url("} {
+		if bytes.Contains(text, []byte(bad)) {
 			t.Errorf("the page holds %s", bad)
+		}
+	}
+	for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllSubmatch(page.body, -1) {
+		to := string(link[1])
+		if id, here := strings.CutPrefix(to, "#"); !here && to != "/openapi.json" ||
+			here && !bytes.Contains(page.body, []byte(`id="`+id+`"`)) {
+			t.Errorf("the page has a link to %s", to)
 		}
 	}
 	if !bytes.Contains(page.body, []byte("<style>"+docsStyle+"</style>")) {

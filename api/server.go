@@ -91,10 +91,12 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 			s.echo.Add("HEAD", r.path, s.serve(r))
 		}
 	}
-	if s.spec, err = describe(s.routes, cfg.Version); err != nil {
+	if s.spec, err = describe(s.routes, cfg.Version, cfg.URL); err != nil {
 		return nil, fmt.Errorf("describe the routes: %w", err)
 	}
-	s.docs = renderDocs(s.routes)
+	if s.docs, err = renderDocs(s.routes); err != nil {
+		return nil, fmt.Errorf("render the page of the routes: %w", err)
+	}
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,

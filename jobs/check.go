@@ -35,7 +35,7 @@ func (e *TooLargeError) Error() string {
 }
 
 // ParseJob reads a job document as it is sent, strictly, checks it with Check and compiles its
-// rules. It gives a *SyntaxError, a *TooLargeError for a payload over MaxPayload, or an
+// templates, rules, chains and doors. It gives a *SyntaxError, a *TooLargeError for a payload over MaxPayload, or an
 // *InvalidError with all that is wrong. What a document says of the job's state is dropped.
 func ParseJob(data []byte) (*Job, error) {
 	var j Job
@@ -47,11 +47,7 @@ func ParseJob(data []byte) (*Job, error) {
 	if len(j.Payload) > MaxPayload {
 		return nil, &TooLargeError{Location: "payload", Size: len(j.Payload), Limit: MaxPayload}
 	}
-	found := j.Check()
-	var rules *InvalidError
-	if _, err := Compile(&j, nil, nil); errors.As(err, &rules) {
-		found = append(found, rules.Faults...)
-	}
+	found := j.faults()
 	if invalid != nil {
 		found = Besides(invalid.Faults, found)
 	}
@@ -93,9 +89,21 @@ func ParseDocument(data []byte) (*Job, error) {
 
 func (j *Job) dropState() {
 	j.Version, j.Revision, j.Paused, j.PauseNote, j.Set, j.CreatedAt, j.UpdatedAt = 0, 0, false, "", "", 0, 0
-	if string(j.Payload) == "null" {
-		j.Payload = nil
+	j.Payload = j.Payload.given()
+	if j.Webhook != nil {
+		j.Webhook.Body = j.Webhook.Body.given()
 	}
+	for i := range j.OnSuccess {
+		j.OnSuccess[i].Payload = j.OnSuccess[i].Payload.given()
+	}
+}
+
+// given is nil for null, which is the same as left out.
+func (r Raw) given() Raw {
+	if string(r) == "null" {
+		return nil
+	}
+	return r
 }
 
 // document is a Job with the tags of what is stored: no state, nothing that is left out. The
@@ -146,6 +154,9 @@ func (s Spec) plain() Spec {
 		}
 		if w.NightshiftHeaders == nil {
 			w.NightshiftHeaders = new(true)
+		}
+		if strings.TrimSpace(w.Success) == DefaultSuccess {
+			w.Success = ""
 		}
 		s.Webhook = &w
 	}
@@ -202,18 +213,8 @@ func (j *Job) Check() []Fault {
 		f.add("description", "want text of at most %d bytes", MaxDescription)
 	}
 	f = append(f, CheckLabels("labels", j.Labels)...)
-	switch {
-	case j.Webhook == nil && j.Script == nil:
-		f.add("", "want exactly one of webhook, script")
-	case j.Webhook != nil && j.Script != nil:
-		f.add("script", "want exactly one of webhook, script: webhook is there too")
-	}
-	if j.Webhook != nil {
-		j.Webhook.check(&f)
-	}
-	if j.Script != nil {
-		j.Script.check(&f)
-	}
+	f.checkKinds(j)
+	j.checkLinks(&f)
 	if j.Payload != nil {
 		f.check("payload", CheckPayload(j.Payload))
 	}
@@ -225,6 +226,29 @@ func (j *Job) Check() []Fault {
 	f.checkRetain("retain.cancelled", j.Retain.Cancelled)
 	f.checkRetain("retain.failed", j.Retain.Failed)
 	return f
+}
+
+// checkKinds wants exactly one kind and checks all that are there.
+func (f *faults) checkKinds(j *Job) {
+	var found []string
+	var checks []func(*faults)
+	note := func(kind string, there bool, check func(*faults)) {
+		if there && len(found) > 0 {
+			f.add(kind, "want exactly one of webhook, script, mail: %s is there too", found[0])
+		}
+		if there {
+			found, checks = append(found, kind), append(checks, check)
+		}
+	}
+	note(KindWebhook, j.Webhook != nil, j.Webhook.check)
+	note(KindScript, j.Script != nil, j.Script.check)
+	note(KindMail, j.Mail != nil, j.Mail.check)
+	if len(found) == 0 {
+		f.add("", "want exactly one of webhook, script, mail")
+	}
+	for _, check := range checks {
+		check(f)
+	}
 }
 
 func (f *faults) checkRetain(at string, d *Duration) {

@@ -21,13 +21,27 @@ const (
 
 var methods = []string{"POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"}
 
-const noTemplates = "{{ }} is not available in this version"
-
 func (w *Webhook) check(f *faults) {
-	f.checkURL("webhook.url", w.URL)
+	f.checkURLTemplate(w.URL)
 	if w.Method != "" && !slices.Contains(methods, w.Method) {
 		f.add("webhook.method", "want one of %s", strings.Join(methods, ", "))
 	}
+	if method := w.Method; w.Body != nil && (method == "GET" || method == "HEAD") {
+		f.add("webhook.body", "%s sends no body: leave it out, or change the method", method)
+	}
+	if n := len(w.SigningSecret); w.SigningSecret != nil && (n < 1 || n > 2) {
+		f.add("webhook.signing_secret", "want one, or two while one is rotated, got %d", n)
+	}
+	for i, text := range w.SigningSecret {
+		if text == "" {
+			f.add(listed1("webhook.signing_secret", i, len(w.SigningSecret)),
+				`want a secret, such as "{{ secrets.SIGN }}"`)
+		}
+	}
+	w.checkHeaders(f)
+}
+
+func (w *Webhook) checkHeaders(f *faults) {
 	if len(w.Headers) > maxHeaders {
 		f.add("webhook.headers", "want at most %d headers, got %d", maxHeaders, len(w.Headers))
 		return
@@ -45,13 +59,13 @@ func (w *Webhook) check(f *faults) {
 			f.add(at, "this header stands twice, in other letters")
 		}
 		seen[lower] = true
+		literal, ok := skeleton(value, func(string) string { return "" })
 		switch {
-		case len(value) > maxHeaderValue || strings.ContainsFunc(value, badHeaderRune):
+		case !ok: // Prepare says so
+		case len(literal) > maxHeaderValue || strings.ContainsFunc(literal, badHeaderRune):
 			f.add(at, "want a value of at most %d bytes on one line, without control characters",
 				maxHeaderValue)
-		case strings.Contains(value, "{{"):
-			f.add(at, noTemplates)
-		case lower == "host":
+		case lower == "host" && literal == value:
 			f.checkHostHeader(at, value)
 		}
 	}
@@ -80,6 +94,15 @@ func ownHeader(lower string) bool {
 	return strings.HasPrefix(lower, "proxy-")
 }
 
+// checkURLTemplate checks a URL, with words in the place of its expressions. What Prepare says of it
+// is not said again.
+func (f *faults) checkURLTemplate(text string) {
+	t, ok := skeleton(text, inSkeleton)
+	if ok && (!hasTemplate(text) || hasScheme(t)) {
+		f.checkURL(urlAt, t)
+	}
+}
+
 // checkURL refuses all that clients and servers read differently. The URL is not quoted: it may
 // hold a key.
 func (f *faults) checkURL(at, text string) {
@@ -89,9 +112,6 @@ func (f *faults) checkURL(at, text string) {
 		return
 	case len(text) > maxURL:
 		f.add(at, "want at most %d bytes", maxURL)
-		return
-	case strings.Contains(text, "{{"):
-		f.add(at, noTemplates)
 		return
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }):
 		f.add(at, "want printable ASCII without spaces and backslashes: a host with other "+
@@ -215,10 +235,8 @@ func (f *faults) checkValue(at, value string) {
 	switch {
 	case strings.Contains(value, "\x00"):
 		f.add(at, "want text without NUL")
-	case len(value) > 128<<10-256: // Linux: MAX_ARG_STRLEN, the name of a variable included
+	case len(value) > maxArgument:
 		f.add(at, "want less than 128 KiB")
-	case strings.Contains(value, "{{"):
-		f.add(at, noTemplates)
 	}
 }
 

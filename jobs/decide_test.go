@@ -229,8 +229,20 @@ func decideCases() []decideCase {
 			by: "otherwise", charged: 1, kind: FailHTTP,
 		},
 		{
+			name: "smtp 4yz", e: ending(&Failure{Kind: FailSMTP, Type: "450"}, 0), state: Retrying, wait: 10 * second,
+			outcome: OutcomeFailed, action: "retry", by: "policy default rule 3", charged: 1, kind: FailSMTP,
+		},
+		{
+			name: "smtp 5yz", e: ending(&Failure{Kind: FailSMTP, Type: "550"}, 0), state: Failed, outcome: OutcomeFailed,
+			action: "fail", by: "otherwise", charged: 1, kind: FailSMTP,
+		},
+		{
+			name: "smtp without a code", e: ending(&Failure{Kind: FailSMTP, Type: "smtp"}, 0), state: Failed,
+			outcome: OutcomeFailed, action: "fail", by: "otherwise", charged: 1, kind: FailSMTP,
+		},
+		{
 			name: "exit 75", e: ending(failExit(75, ""), 0), state: Retrying, wait: 10 * second, outcome: OutcomeFailed,
-			action: "retry", by: "policy default rule 3", charged: 1, kind: FailExit,
+			action: "retry", by: "policy default rule 4", charged: 1, kind: FailExit,
 		},
 		{
 			name: "exit 1", e: ending(failExit(1, ""), 0), state: Failed, outcome: OutcomeFailed, action: "fail",
@@ -238,7 +250,7 @@ func decideCases() []decideCase {
 		},
 		{
 			name: "a passing exception", e: ending(failExit(1, "requests.exceptions.ConnectTimeout"), 0), state: Retrying,
-			wait: 10 * second, outcome: OutcomeFailed, action: "retry", by: "policy default rule 4", charged: 1, kind: FailExit,
+			wait: 10 * second, outcome: OutcomeFailed, action: "retry", by: "policy default rule 5", charged: 1, kind: FailExit,
 		},
 		{
 			name: "blocked", e: ending(&Failure{Kind: FailBlocked}, 0), state: Failed, outcome: OutcomeFailed,

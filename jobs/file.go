@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -247,6 +248,9 @@ func (w *yamlWriter) scalar(n *yaml.Node) {
 	plain := style == 0
 	switch tag {
 	case "":
+	case jsonTag:
+		w.json(n)
+		return
 	case "!!str":
 		plain = false
 	case "!!int", "!!float", "!!bool", "!!null":
@@ -272,4 +276,16 @@ func (w *yamlWriter) scalar(n *yaml.Node) {
 	default:
 		w.out = append(w.out, json...)
 	}
+}
+
+// jsonTag is the tag of a string that is JSON text: the way to keep a payload byte for byte.
+const jsonTag = "!json"
+
+func (w *yamlWriter) json(n *yaml.Node) {
+	if err := ValidJSON([]byte(n.Value)); err != nil {
+		w.fault(n, "want JSON text behind the tag !json: %s", strings.TrimPrefix(err.Error(), "not JSON: "))
+		w.out = append(w.out, "null"...)
+		return
+	}
+	w.out = append(w.out, strings.Trim(n.Value, " \t\r\n")...)
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,25 +14,27 @@ const MaxFile = 16 << 20
 
 // File is a job file that was read: what an apply sets.
 type File struct {
-	Name string // as given to ParseFile; messages begin with it
-	Jobs []*Job
+	Name     string // as given to ParseFile; messages begin with it
+	Policies []*Policy
+	Jobs     []*Job // with the defaults of the file
 
-	places []place    // of the jobs
-	text   []byte     // JSON
-	lines  *positions // of text
-	marks  []mark     // where the pieces of text stand in the YAML; nil: it was JSON
+	places       []place // of the jobs
+	policyPlaces []place
+	defaults     int        // where they begin in the text; 0: there are none
+	text         []byte     // JSON
+	lines        *positions // of text
+	marks        []mark     // where the pieces of text stand in the YAML; nil: it was JSON
 
-	found []FileFault // what is wrong
-	more  int         // how much more is
+	found  []FileFault        // what is wrong
+	seen   map[FileFault]bool // of the defaults: they are in many jobs
+	unread []string           // places in the defaults
+	more   int                // how much more is
 }
 
 // maxFileFaults is how many faults of a file are listed.
 const maxFileFaults = 1000
 
-// maxJobs is how many jobs a file may hold.
-const maxJobs = 10_000
-
-// place is where a job stands.
+// place is where a job or a policy stands.
 type place struct {
 	location string
 	offset   int // in the JSON text
@@ -80,103 +80,17 @@ func (e *FileError) Error() string {
 // Unwrap gives a *SyntaxError where the file is neither YAML nor JSON, else an *InvalidError.
 func (e *FileError) Unwrap() error { return e.err }
 
-// fileDocument is what a file holds.
-type fileDocument struct {
-	Jobs fileJobs `json:"jobs"`
-}
-
-// FieldHint says where a field belongs that stands beside jobs.
-func (*fileDocument) FieldHint(parent, name string) string {
-	switch {
-	case parent != "":
-		return ""
-	case name == "job":
-		return `did you mean "jobs"?`
-	case slices.Contains(strings.Fields("schedules policies dependencies queues alerts defaults"),
-		name):
-		return "this version does not have it yet"
-	case belongs(reflect.TypeFor[Job](), "job", name) != "":
-		return "it belongs to a job, in the list or map below jobs"
-	}
-	return ""
-}
-
-// fileJobs are jobs as a list, or as a map by name.
-type fileJobs struct {
-	list   []*Job
-	places []place
-	broken map[*Job]bool // could not be read: there is no use in checking them
-}
-
-func (js *fileJobs) decodeJSON(d *decoder) bool {
-	next := d.item
-	switch d.peek() {
-	case '[':
-	case '{':
-		next = d.member
-	default:
-		return d.mistyped("a list of jobs, or a map of jobs by name")
-	}
-	if !d.open() {
-		return false
-	}
-	js.list, js.broken = []*Job{}, map[*Job]bool{}
-	for {
-		if s := next(); s != stepValue {
-			return s == stepEnd
-		}
-		if d.top().n > maxJobs {
-			if d.top().n == maxJobs+1 {
-				d.fault(d.pos, "want at most "+strconv.Itoa(maxJobs)+" jobs in a file")
-			}
-			if !d.skip() {
-				return false
-			}
-			continue
-		}
-		before := len(d.faults) + d.more
-		if !js.job(d) {
-			return false
-		}
-		js.broken[js.list[len(js.list)-1]] = len(d.faults)+d.more > before
-	}
-}
-
-// job reads the next one. In a map its key is its name.
-func (js *fileJobs) job(d *decoder) bool {
-	key, at := string(d.text(d.top().key)), d.top().at
-	named := !d.top().list
-	j := new(Job)
-	d.space()
-	js.list = append(js.list, j)
-	js.places = append(js.places, place{d.location(d.frames), d.pos})
-	if !decoderOf(jobType)(d, reflect.ValueOf(j).Elem()) {
-		return false
-	}
-	if named && j.Name != "" && j.Name != key {
-		d.fault(at, "its name is another than the key that it stands under")
-	} else if named {
-		j.Name = key
-	}
-	return true
-}
-
-var (
-	jobType    = reflect.TypeFor[Job]()
-	shortForms = map[reflect.Type]string{
-		reflect.TypeFor[Webhook](): "url", reflect.TypeFor[Script](): "source",
-	}
-)
-
-// ParseFile reads a job file, YAML or, where it begins with {, JSON. Below jobs it holds a list of
-// job documents, or a map of them by name; webhook: URL and script: TEXT are short forms. Jobs
-// are checked as ParseJob does. Name is what messages call the file. The error is a *FileError.
+// ParseFile reads a job file, YAML or, where it begins with {, JSON. Below jobs and below policies it
+// holds a list of documents, or a map of them by name; webhook: URL and script: TEXT are short
+// forms. What stands below defaults holds for each job of the file that says nothing else. Jobs
+// are checked as ParseJob does, policies as ParsePolicy. Name is what messages call the file.
+// The error is a *FileError.
 //
 // YAML becomes the JSON text of the same value, by the core schema of YAML 1.2 with these bounds:
 // only true and false are booleans, timestamps are strings, the text of numbers is kept. Numbers
 // that YAML versions read differently (007, 0x1F, 0o17), .inf, .nan and foreign tags are refused.
 // Anchors, aliases and merge keys (<<) are written out, up to MaxFile. A second document is
-// refused.
+// refused. A string with the tag !json is JSON text that is taken byte for byte.
 func ParseFile(name string, data []byte) (*File, error) {
 	f := &File{Name: name}
 	if len(data) > MaxFile {
@@ -194,65 +108,127 @@ func ParseFile(name string, data []byte) (*File, error) {
 	}
 	f.lines = newPositions(f.text)
 	var doc fileDocument
-	placed, syntax := decode(f.text, &doc, decodeOptions{short: shortForms})
+	opts := decodeOptions{short: shortForms}
+	f.defaults, opts.defaults = findDefaults(f.text)
+	placed, syntax := decode(f.text, &doc, opts)
 	if syntax != nil {
 		return nil, f.syntax(data, syntax.Offset, syntax.Msg)
 	}
 	for _, p := range placed {
 		line, column := f.at(p.offset)
 		f.fault(line, column, p.Location, p.Message)
+		if fromDefaults(p.Location) {
+			f.unread = append(f.unread, p.Location)
+		}
 	}
-	if doc.Jobs.list == nil && len(placed) == 0 {
-		f.fault(0, 0, "", "holds nothing to apply: want a list or map of jobs below jobs")
+	if doc.Jobs.list == nil && doc.Policies.list == nil && len(placed) == 0 {
+		f.fault(0, 0, "", "holds nothing to apply: want jobs or policies, each a list, or a map by name")
 	}
 	f.Jobs, f.places = doc.Jobs.list, doc.Jobs.places
-	if f.check(doc.Jobs.broken); len(f.found) > 0 {
+	f.Policies, f.policyPlaces = doc.Policies.list, doc.Policies.places
+	f.checkDefaults(&doc.Defaults)
+	f.checkPolicies(doc.Policies.broken)
+	if f.checkJobs(doc.Jobs.broken); len(f.found) > 0 {
 		return nil, f.invalid()
 	}
 	return f, nil
 }
 
-// check notes what is wrong with the jobs, one by one and together.
-func (f *File) check(broken map[*Job]bool) {
+func (f *File) checkPolicies(broken map[*Policy]bool) {
+	first := map[string]int{}
+	for i, p := range f.Policies {
+		if broken[p] {
+			continue
+		}
+		p.dropState()
+		list := f.checkName(faults(p.Check()), p.Name, first, i, f.policyPlaces)
+		f.note(f.PlacePolicyFaults(i, list))
+	}
+}
+
+// checkJobs notes what is wrong with the jobs, one by one and together.
+func (f *File) checkJobs(broken map[*Job]bool) {
 	first := map[string]int{}
 	for i, j := range f.Jobs {
 		if broken[j] {
 			continue
 		}
 		j.dropState()
-		list := faults(j.Check())
-		if other, twice := first[j.Name]; twice && j.Name != "" {
-			line, _ := f.at(f.places[other].offset)
-			list.add("name", "this name stands at %s too, on line %d", f.places[other].location, line)
-		} else if j.Name == "" {
-			list.add("", "want a name")
-		} else {
-			first[j.Name] = i
-		}
+		list := f.checkName(faults(j.faults()), j.Name, first, i, f.places)
 		if len(f.found) >= maxFileFaults {
 			f.more += len(list)
 			continue
 		}
-		for _, p := range f.PlaceFaults(i, list) {
-			f.fault(p.Line, p.Column, p.Location, p.Message)
+		f.note(f.PlaceFaults(i, list))
+	}
+}
+
+// checkName wants a name that no other item of the list has.
+func (f *File) checkName(
+	list faults, name string, first map[string]int, i int, places []place,
+) faults {
+	if other, twice := first[name]; twice && name != "" {
+		line, _ := f.at(places[other].offset)
+		list.add("name", "this name stands at %s too, on line %d", places[other].location, line)
+	} else if name == "" {
+		list.add("", "want a name")
+	} else {
+		first[name] = i
+	}
+	return list
+}
+
+func (f *File) note(placed []FileFault) {
+	for _, p := range placed {
+		if fromDefaults(p.Location) {
+			if f.seen[p] || slices.ContainsFunc(f.unread, func(location string) bool {
+				return within(p.Location, location) || within(location, p.Location)
+			}) {
+				continue
+			}
+			if f.seen == nil {
+				f.seen = map[FileFault]bool{}
+			}
+			f.seen[p] = true
 		}
+		f.fault(p.Line, p.Column, p.Location, p.Message)
 	}
 }
 
 // PlaceFaults gives faults of job i, with locations within that job, their place in the file.
 func (f *File) PlaceFaults(i int, list []Fault) []FileFault {
-	job := f.places[i]
 	placed := make([]FileFault, len(list))
 	for n, fault := range list {
-		line, column := f.at(job.offset + locate(f.text[job.offset:], fault.Location))
-		location := job.location
-		if fault.Location != "" && fault.Location[0] != '[' {
-			location += "."
-		}
-		fault.Location = location + fault.Location
-		placed[n] = FileFault{f.Name, line, column, fault}
+		placed[n] = f.place(f.places[i], fault, true)
 	}
 	return placed
+}
+
+// PlacePolicyFaults gives faults of policy i, with locations within it, their place in the file.
+func (f *File) PlacePolicyFaults(i int, list []Fault) []FileFault {
+	placed := make([]FileFault, len(list))
+	for n, fault := range list {
+		placed[n] = f.place(f.policyPlaces[i], fault, false)
+	}
+	return placed
+}
+
+// place is where a fault of a document stands: in the defaults where its value comes from there.
+func (f *File) place(in place, fault Fault, defaulted bool) FileFault {
+	at, found := seek(f.text[in.offset:], fault.Location)
+	at += in.offset
+	if !found && defaulted && f.defaults > 0 {
+		if here, found := seek(f.text[f.defaults:], fault.Location); found {
+			in, at = place{location: defaultsKey}, f.defaults+here
+		}
+	}
+	line, column := f.at(at)
+	location := in.location
+	if fault.Location != "" && fault.Location[0] != '[' {
+		location += "."
+	}
+	fault.Location = location + fault.Location
+	return FileFault{f.Name, line, column, fault}
 }
 
 // JSON is the file as JSON text; locations in it are those of the file.

@@ -90,13 +90,15 @@ func TestParseFileKeepsThePayloadOfJSONByteForByte(t *testing.T) {
 	}
 }
 
+const wantWork = "want jobs or policies, each a list, or a map by name"
+
 func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 	job := func(lines string) string { return "jobs:\n- name: a\n  script: x\n" + lines }
 	tests := []struct{ text, want string }{
 		{"", "f: holds nothing to apply: the file is empty"},
 		{"# nothing\n", "f: holds nothing to apply: the file is empty"},
-		{"{}", "f: holds nothing to apply: want a list or map of jobs below jobs"},
-		{"jobs:\n", "f: holds nothing to apply: want a list or map of jobs below jobs"},
+		{"{}", "f: holds nothing to apply: " + wantWork},
+		{"jobs:\n", "f: holds nothing to apply: " + wantWork},
 		{"- a\n", "f:1:1: want an object, got a list"},
 		{"hello", "f:1:1: want an object, got a string"},
 		{"jobs: 5\n", "f:1:7: jobs: want a list of jobs, or a map of jobs by name, got a number"},
@@ -105,8 +107,19 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{"job: []\n", `f:1:1: job: unknown field: did you mean "jobs"?`},
 		{"webhook: x\njobs: []\n", "f:1:1: webhook: unknown field: it belongs to a job, in the " +
 			"list or map below jobs"},
-		{"defaults: {}\njobs: []\n", "f:1:1: defaults: unknown field: this version does not " +
+		{"schedules: {}\njobs: []\n", "f:1:1: schedules: unknown field: this version does not " +
 			"have it yet"},
+		{"policies: 5\n", "f:1:11: policies: want a list of policies, or a map of policies by name, " +
+			"got a number"},
+		{"policies:\n- {max_attempts: 3}\n", "f:2:3: policies[0]: want a name"},
+		{"policies:\n  Big: {max_attempts: 3}\n", "f:2:8: policies.Big.name: " + errName.Error()},
+		{"policies:\n  a: {policy: b}\n", "f:2:7: policies.a.policy: unknown field: a policy has the " +
+			"fields of a job's retry at its top level, and starts from no other"},
+		{"policies:\n  a: {max_attempts: 0}\n", "f:2:21: policies.a.max_attempts: is 0: want a whole " +
+			"number from 1 to 1000"},
+		{"policies:\n- {name: a, rules: [{if: '1', then: retry}]}\n- {name: a}\n", "f:2:26: " +
+			"policies[0].rules[0].if: line 1, column 1: gives a number: want true or false\n" +
+			"f:3:10: policies[1].name: this name stands at policies[0] too, on line 2"},
 		{job("  timeout: 90\n"), "f:4:12: jobs[0].timeout: want " + durationForm +
 			", got a number"},
 		{job("  retry:\n    timeout: 1s\n"), "f:5:5: jobs[0].retry.timeout: unknown field: it " +
@@ -152,7 +165,7 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{
 			"jobs:\n  a: {webhook: x, script: y}\n",
 			"f:2:16: jobs.a.webhook.url: want it to begin with http:// or https://\n" +
-				"f:2:27: jobs.a.script: want exactly one of webhook, script: webhook is there too",
+				"f:2:27: jobs.a.script: want exactly one of webhook, script, mail: webhook is there too",
 		},
 		{"jobs: []\n---\njobs: []\n", "f:2:1: want one document: a second one begins here"},
 		{"jobs:\n\t- a\n", "f:2:1: not YAML: found character that cannot start any token"},
@@ -209,7 +222,7 @@ func TestFaultyJobsDoNotHideThoseOfOthers(t *testing.T) {
 		"{name: c}\n"))
 	want := "f:2:22: jobs[0].webhook: want an object, got a number\n" +
 		"f:3:10: jobs[1].name: " + errName.Error() + "\n" +
-		"f:4:3: jobs[2]: want exactly one of webhook, script"
+		"f:4:3: jobs[2]: want exactly one of webhook, script, mail"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

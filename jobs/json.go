@@ -95,8 +95,9 @@ func invalid(faults []placed, err *SyntaxError) error {
 
 // decodeOptions tell the ways of reading apart.
 type decodeOptions struct {
-	lenient bool                    // unknown fields are passed over
-	short   map[reflect.Type]string // structs that may be written as the string of this field
+	lenient  bool                    // unknown fields are passed over
+	short    map[reflect.Type]string // structs that may be written as the string of this field
+	defaults []byte                  // of the jobs of a file; nil: none
 }
 
 func decode(data []byte, v any, opts decodeOptions) ([]placed, *SyntaxError) {

@@ -8,20 +8,28 @@ import (
 // locate gives the offset of the value at a location in a valid text; where there is no such value,
 // of the one around it.
 func locate(text []byte, location string) int {
+	at, _ := seek(text, location)
+	return at
+}
+
+// seek is locate that also tells whether the value is there. A part of what was written in a short
+// form counts as being there.
+func seek(text []byte, location string) (at int, found bool) {
 	d := newDecoder(text, decodeOptions{})
 	defer d.release()
 	d.base = 1 << 30 // the text was judged already: any depth will do
 	d.space()
-	at := d.pos
+	at = d.pos
 	for location != "" {
+		first := d.peek()
 		key, index, rest := cutLocation(location)
 		if !d.find(key, index) {
-			break
+			return at, rest == "" && first == '"' && isShort(key)
 		}
 		d.space()
 		at, location = d.pos, rest
 	}
-	return at
+	return at, true
 }
 
 // cutLocation takes the first step off a location: a key, or an index (else -1).

@@ -10,7 +10,9 @@ import (
 func pointerDecoder(elem reflect.Type) decodeFunc {
 	read := decoderOf(elem)
 	return func(d *decoder, v reflect.Value) bool {
-		v.Set(reflect.New(elem))
+		if v.IsNil() { // else it is read over a default
+			v.Set(reflect.New(elem))
+		}
 		return read(d, v.Elem())
 	}
 }
@@ -67,7 +69,9 @@ func mapDecoder(t reflect.Type) decodeFunc {
 		if !d.open() {
 			return false
 		}
-		v.Set(reflect.MakeMap(t))
+		if v.IsNil() { // else it is read over a default
+			v.Set(reflect.MakeMap(t))
+		}
 		item := reflect.New(t.Elem()).Elem()
 		for {
 			if s := d.member(); s != stepValue {
@@ -135,6 +139,12 @@ func structDecoder(t reflect.Type) decodeFunc {
 	}
 }
 
+// nullLeavesOut: null is as good as nothing, but where any value is kept as it is. A default
+// stands against null there too.
+func (f *structField) nullLeavesOut(v reflect.Value) bool {
+	return f.typ != rawType || f.in(v).Len() > 0
+}
+
 // members reads the members of the open object into a struct.
 func (d *decoder) members(t reflect.Type, fields structFields, v reflect.Value) bool {
 	for {
@@ -150,7 +160,7 @@ func (d *decoder) members(t reflect.Type, fields structFields, v reflect.Value) 
 			if !d.skip() {
 				return false
 			}
-		case f.typ != rawType && d.null():
+		case f.nullLeavesOut(v) && d.null():
 		case !f.read(d, f.in(v)):
 			return false
 		}

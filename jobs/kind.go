@@ -25,6 +25,7 @@ type Kind interface {
 // Call is what one attempt is given.
 type Call struct {
 	Spec          Spec // rendered: no template is left in it
+	Rendered      bool // Spec was made for this attempt alone: a kind remembers nothing of it
 	Run           ID
 	Job           string
 	Operation     ID
@@ -39,6 +40,7 @@ type Call struct {
 	Payload       Raw
 	Checkpoint    Raw       // what the operation saved; nil: nothing
 	Body          []byte    // what a webhook sends; nil: the payload as it came
+	BodySecret    bool      // Body holds a secret: it goes to the URL's host alone
 	Judge         Judgement // of a webhook's answer; nil: a status from 200 to 299 is success
 	CallbackURL   string    // of this run; "" where the server has none
 	CallbackToken string

@@ -22,12 +22,13 @@ const (
 const (
 	MaxMaxAttempts = 1000
 	maxRules       = 100
+	maxRuleSource  = 128 << 10
 	maxReason      = 500
 	maxFactor      = 1000
 )
 
-// Plan is a job made ready for use: its rules and those of its policies compiled, its numbers
-// resolved. It is never changed: safe for concurrent use.
+// Plan is a job made ready for use: its rules and those of its policies, its follow-ups and its
+// doors compiled, its numbers resolved. It is never changed: safe for concurrent use.
 type Plan struct {
 	Job *Job
 
@@ -37,7 +38,11 @@ type Plan struct {
 	maxAttempts   int
 	maxElapsed    *Duration
 	backoff       Backoff // every field set
+	levels        []level // what the settings were taken from
 	atMostOnce    bool    // an interrupted attempt ends the run
+
+	chains []chain
+	doors  []DoorPlan
 }
 
 // rule is a Rule, compiled.
@@ -52,9 +57,10 @@ type rule struct {
 	delay  *Duration
 }
 
-// Compile ruleChecks all of a job's retry settings and compiles them over those of the policy it
-// names (nil: none) and the policy default (nil: DefaultPolicy). The error is an *InvalidError
-// with every fault, located such as retry.rules[1].if, its message with line and column.
+// Compile checks all of a job's retry settings and compiles them over those of the policy it
+// names (nil: none) and the policy default (nil: DefaultPolicy), and compiles on_success and
+// inbound. The error is an *InvalidError with every fault, located such as retry.rules[1].if, its
+// message with line and column.
 func Compile(job *Job, named, def *Policy) (*Plan, error) {
 	if def == nil {
 		def = DefaultPolicy()
@@ -73,7 +79,9 @@ func Compile(job *Job, named, def *Policy) (*Plan, error) {
 	rules, more := compileLevel(def.retry(), "policy "+def.Name, "policy("+def.Name+").")
 	p.defaults = rules
 	faults = append(faults, more...)
-	if len(faults) > 0 {
+	links := &templating{}
+	p.chains, p.doors = compileChains(links, job.OnSuccess), compileDoors(links, job)
+	if faults = append(faults, links.found()...); len(faults) > 0 {
 		return nil, Invalid(faults)
 	}
 	levels = append(levels, level{def.retry(), "policy " + def.Name},
@@ -90,6 +98,7 @@ type level struct {
 
 // resolve takes each number from the first level that has it.
 func (p *Plan) resolve(levels []level) {
+	p.levels = levels
 	interrupted := ""
 	for _, l := range levels {
 		if p.maxAttempts == 0 && l.MaxAttempts != nil {
@@ -146,6 +155,14 @@ func compileLevel(r *Retry, owner, at string) ([]*rule, []Fault) {
 	}
 	if len(r.Rules) > maxRules {
 		c.fault("rules", "has %d rules: at most %d", len(r.Rules), maxRules)
+		return nil, c.faults
+	}
+	size := 0
+	for i := range r.Rules {
+		size += len(r.Rules[i].If) + len(r.Rules[i].After)
+	}
+	if size > maxRuleSource {
+		c.fault("rules", "has %d bytes of expressions: at most %d", size, maxRuleSource)
 		return nil, c.faults
 	}
 	rules := make([]*rule, 0, len(r.Rules))

@@ -52,7 +52,7 @@ func TestCompileNamesEveryFaultWithItsPlace(t *testing.T) {
 		`retry.rules[2].max_attempts: is of use with then: retry only`,
 		`retry.rules[2].after: is of use with then: retry only`,
 		`retry.rules[3].after: neither a duration such as "2m" nor an expression that gives one: ` +
-			`line 1, column 1: unknown name soon; known here: ` + knownNames,
+			`line 1, column 1: unknown name soon; known here: ` + inRules.names,
 		`retry.rules[4].after: line 1, column 1: gives true or false: want a duration or a number of seconds`,
 		`retry.rules[5].if: line 2, column 8: invalid operation: && (mismatched types bool and string)`,
 		`retry.rules[5].after: neither a duration such as "2m" nor an expression that gives one: ` +
@@ -78,10 +78,10 @@ func TestCompileFindsFaultsOfPoliciesToo(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "policy(team).rules[0].if: line 1, column 1: unknown name foo") {
 		t.Errorf("got %v", err)
 	}
-	if err := named.Validate(); err == nil || !strings.HasPrefix(err.Error(), "rules[0].if: ") {
+	if err := Invalid(named.Check()); err == nil || !strings.HasPrefix(err.Error(), "rules[0].if: ") {
 		t.Errorf("got %v", err)
 	}
-	if err := DefaultPolicy().Validate(); err != nil {
+	if err := Invalid(DefaultPolicy().Check()); err != nil {
 		t.Errorf("the policy default: %v", err)
 	}
 }

@@ -1,8 +1,14 @@
 package jobs
 
-import "sync"
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+)
 
-// Policy is a named set of retry settings that jobs may start from: the fields of Retry.
+// Policy is a named set of retry settings that jobs may start from: the fields of Retry without
+// policy, and its state. In a document null is the same as left out.
 type Policy struct {
 	Name        string    `json:"name"`
 	MaxAttempts *int      `json:"max_attempts,omitempty"`
@@ -11,15 +17,78 @@ type Policy struct {
 	Rules       []Rule    `json:"rules,omitempty"`
 	Otherwise   string    `json:"otherwise,omitempty"`
 	Interrupted string    `json:"interrupted,omitempty"`
+
+	// State: answered, ignored when a document brings it.
+	BuiltIn   bool   `json:"built_in,omitempty"` // the policy default as nobody has changed it
+	Revision  int64  `json:"-"`                  // grows with each change; the ETag
+	Set       string `json:"set,omitempty"`      // the set of the apply that made it
+	CreatedAt Time   `json:"created_at,omitzero"`
+	UpdatedAt Time   `json:"updated_at,omitzero"`
 }
 
 // PolicyDefault is the name of the policy that all others fall to.
 const PolicyDefault = "default"
 
-// Validate checks the policy by itself; the error is an *InvalidError.
-func (p *Policy) Validate() error {
-	_, faults := compileLevel(p.retry(), "policy "+p.Name, "")
-	return Invalid(faults)
+// ParsePolicy reads a policy document as it is sent, strictly, and checks it. It gives a
+// *SyntaxError, or an *InvalidError with all that is wrong. What a document says of the policy's
+// state is dropped. A missing name is left to the caller, who may know it from elsewhere.
+func ParsePolicy(data []byte) (*Policy, error) {
+	var p Policy
+	var invalid *InvalidError
+	if err := DecodeJSON(data, &p); err != nil && !errors.As(err, &invalid) {
+		return nil, err
+	}
+	p.dropState()
+	found := p.Check()
+	if invalid != nil {
+		found = Besides(invalid.Faults, found)
+	}
+	if err := Invalid(found); err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// ParsePolicyDocument reads a stored document: fields that this version does not know are passed
+// over, and nothing is checked again.
+func ParsePolicyDocument(name string, data []byte) (*Policy, error) {
+	var p Policy
+	if err := DecodeLenient(data, &p); err != nil {
+		return nil, fmt.Errorf("read the document of policy %s: %w", name, err)
+	}
+	p.dropState()
+	p.Name = name
+	return &p, nil
+}
+
+func (p *Policy) dropState() {
+	p.BuiltIn, p.Revision, p.Set, p.CreatedAt, p.UpdatedAt = false, 0, "", 0, 0
+}
+
+// Document is the JSON text of the policy without its state: what is stored, exported and compared
+// to see whether a document changed.
+func (p *Policy) Document() []byte {
+	plain := *p
+	plain.dropState()
+	return AppendJSON(nil, &plain)
+}
+
+// FieldHint says where in a policy a field belongs.
+func (*Policy) FieldHint(parent, name string) string {
+	if parent == "" && (name == "policy" || name == "retry") {
+		return "a policy has the fields of a job's retry at its top level, and starts from no other"
+	}
+	return belongs(reflect.TypeFor[Policy](), "policy", name)
+}
+
+// Check gives all that is wrong with a policy by itself. A missing name is left to the caller.
+func (p *Policy) Check() []Fault {
+	var f faults
+	if p.Name != "" {
+		f.check("name", CheckName(p.Name))
+	}
+	_, found := compileLevel(p.retry(), "policy "+p.Name, "")
+	return append(f, found...)
 }
 
 func (p *Policy) retry() *Retry {
@@ -60,6 +129,8 @@ func defaultRules() []Rule {
 			"no answer: this passes often"),
 		passing(`error.kind == "http" && http.status in [408, 425, 429, 500, 502, 503, 504]`,
 			"a status that passes often"),
+		passing(`error.kind == "smtp" && error.type startsWith "4"`,
+			"the mail server says it passes"),
 		passing(`exit.code == 75`, "exit 75: the script says it passes"),
 		passing(pythonPassing, "a passing error of Python"),
 		passing(nodePassing, "a passing error of Node.js"),

@@ -27,21 +27,21 @@ type Replay struct {
 	watch  watch
 
 	attempts, spared int
-	changes          map[changeKey]*Change
+	changes          map[changeKey]*DecisionChange
 	mistakes         map[string]*Mistake
 }
 
 // Backtest is what a replay found.
 type Backtest struct {
-	Attempts int       `json:"attempts" doc:"Recorded failed attempts that were looked at"`
-	Spared   int       `json:"spared" doc:"Of these, attempts of runs that would have failed before: they would not have been made"`
-	Changed  int       `json:"changed" doc:"Decisions that would be others; a run has one at most"`
-	Changes  []Change  `json:"changes" doc:"Alike ones together, the most frequent first"`
-	Mistakes []Mistake `json:"mistakes" doc:"Rules that failed as they were evaluated, which counts as not matching"`
+	Attempts int              `json:"attempts" doc:"Recorded failed attempts that were looked at"`
+	Spared   int              `json:"spared" doc:"Of these, attempts of runs that would have failed before: they would not have been made"`
+	Changed  int              `json:"changed" doc:"Decisions that would be others; a run has one at most"`
+	Changes  []DecisionChange `json:"changes" doc:"Alike ones together, the most frequent first"`
+	Mistakes []Mistake        `json:"mistakes" doc:"Rules that failed as they were evaluated, which counts as not matching"`
 }
 
-// Change is a decision that would be another.
-type Change struct {
+// DecisionChange is a decision that would be another.
+type DecisionChange struct {
 	From    string `json:"from" enum:"retry,fail" doc:"What was decided"`
 	To      string `json:"to" enum:"retry,fail" doc:"What would be"`
 	By      string `json:"by" doc:"Who would decide, such as job rule 1"`
@@ -63,7 +63,7 @@ type changeKey struct{ from, to, by string }
 func NewReplay(p *Plan, since Time, enough func() bool) *Replay {
 	return &Replay{
 		plan: p, since: since, enough: enough,
-		changes: map[changeKey]*Change{}, mistakes: map[string]*Mistake{},
+		changes: map[changeKey]*DecisionChange{}, mistakes: map[string]*Mistake{},
 	}
 }
 
@@ -93,7 +93,7 @@ func (r *Replay) TooDear() string { return r.watch.dear }
 func (r *Replay) Found() Backtest {
 	b := Backtest{
 		Attempts: r.attempts, Spared: r.spared,
-		Changes: []Change{}, Mistakes: []Mistake{},
+		Changes: []DecisionChange{}, Mistakes: []Mistake{},
 	}
 	for _, c := range r.changes {
 		found := *c
@@ -101,7 +101,7 @@ func (r *Replay) Found() Backtest {
 		b.Changed += c.Count
 		b.Changes = append(b.Changes, found)
 	}
-	slices.SortFunc(b.Changes, func(x, y Change) int {
+	slices.SortFunc(b.Changes, func(x, y DecisionChange) int {
 		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.From, y.From),
 			cmp.Compare(x.To, y.To), cmp.Compare(x.By, y.By))
 	})
@@ -204,7 +204,7 @@ func (a *Attempt) decided() string {
 func (r *Replay) change(key changeKey, id ID) {
 	c := r.changes[key]
 	if c == nil {
-		c = &Change{From: key.from, To: key.to, By: key.by}
+		c = &DecisionChange{From: key.from, To: key.to, By: key.by}
 		r.changes[key] = c
 	}
 	c.Count++

@@ -270,7 +270,7 @@ func TestReplayGroupsAndSamples(t *testing.T) {
 		r.Run(recorded(t, was, run, alike(f)))
 	}
 	b := r.Found()
-	want := []Change{
+	want := []DecisionChange{
 		{"retry", "fail", "job rule 1", 8, []ID{ids[10], ids[9], ids[6], ids[5], ids[4]}},
 		{"fail", "retry", "job rule 2", 3, []ID{ids[11], ids[7], ids[3]}},
 	}

@@ -23,60 +23,106 @@ const (
 	maxNodes       = 2000
 	maxRange       = 1000
 	vmMemoryBudget = 100_000
-	maxPrograms    = 4096 // kept compiled
+
+	maxCachedNodes  = 200_000 // of the programs that are kept compiled, in each generation
+	nodesOfAProgram = 20      // what a program costs besides its nodes
 )
 
 // program is a compiled expression. It is never changed: safe for concurrent use.
 type program struct {
-	code  *vm.Program
-	typ   reflect.Type
-	needs needs
+	code    *vm.Program
+	typ     reflect.Type
+	nodes   int
+	needs   needs
+	secrets []string   // that it names
+	exact   []factPath // what it stands for, where it is paths alone
 }
 
-// programs keeps what was compiled: many jobs share a policy, and edits repeat most rules.
-var programs = struct {
-	mu    sync.Mutex
-	bySrc map[string]*program
-}{bySrc: map[string]*program{}}
+// programs keeps what was compiled: many jobs share a policy, and edits repeat most expressions.
+// What was not asked for since the generation before is dropped.
+var programs programCache
 
-// compileExpr compiles an expression over facts. The error says where the mistake is.
-func compileExpr(src string) (*program, *ExprError) {
-	programs.mu.Lock()
-	p := programs.bySrc[src]
-	programs.mu.Unlock()
-	if p != nil {
+type programKey struct {
+	env *environment
+	src string
+}
+
+type programCache struct {
+	mu         sync.Mutex
+	young, old map[programKey]*program
+	nodes      int // of the young
+}
+
+func (c *programCache) get(key programKey) *program {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.young[key]
+	if p == nil {
+		if p = c.old[key]; p != nil {
+			c.keep(key, p)
+		}
+	}
+	return p
+}
+
+func (c *programCache) put(key programKey, p *program) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keep(key, p)
+}
+
+func (c *programCache) keep(key programKey, p *program) {
+	if c.young == nil || c.nodes > maxCachedNodes {
+		c.young, c.old, c.nodes = map[programKey]*program{}, c.young, 0
+	}
+	c.young[key] = p
+	c.nodes += p.nodes + nodesOfAProgram
+}
+
+// compileExpr compiles an expression of the rules. The error says where the mistake is.
+func compileExpr(src string) (*program, *ExprError) { return inRules.compile(src) }
+
+// compile compiles an expression over the names of the environment.
+func (env *environment) compile(src string) (*program, *ExprError) {
+	key := programKey{env, src}
+	if p := programs.get(key); p != nil {
 		return p, nil
 	}
 	if err := checkSource(src); err != nil {
 		return nil, err
 	}
-	p, err := translate(src)
+	p, err := env.translate(src)
 	if err != nil {
 		return nil, err
 	}
-	programs.mu.Lock()
-	defer programs.mu.Unlock()
-	if len(programs.bySrc) >= maxPrograms {
-		clear(programs.bySrc)
-	}
-	programs.bySrc[src] = p
+	programs.put(key, p)
 	return p, nil
 }
 
 // translate parses, checks names and types, puts our operations in place of the library's, and
 // compiles. The library's own would fail on nil, wrap integers round, and run without bounds.
-func translate(src string) (p *program, mistake *ExprError) {
+func (env *environment) translate(src string) (p *program, mistake *ExprError) {
 	defer func() {
 		if r := recover(); r != nil { // the parser may fail on what it has already refused
 			p, mistake = nil, exprErrorAt(src, 0, "the expression cannot be read")
 		}
 	}()
-	cfg := newConfig()
+	cfg, ok := env.configs.Get().(*conf.Config)
+	if !ok {
+		cfg = env.config()
+	}
+	defer func() {
+		if p != nil { // others may have left something behind
+			env.configs.Put(cfg)
+		}
+	}()
 	tree, err := parser.ParseWithConfig(src, cfg)
 	if err != nil {
 		return nil, exprErrorOf(src, err)
 	}
-	s := &survey{src: src, seen: map[ast.Node]bool{}}
+	s := &survey{
+		env: env, src: src, seen: map[ast.Node]bool{}, texts: map[ast.Node]factPath{},
+	}
 	s.visit(tree.Node)
 	if s.err != nil {
 		return nil, s.err
@@ -84,16 +130,20 @@ func translate(src string) (p *program, mistake *ExprError) {
 	if _, err = checker.Check(tree, cfg); err != nil {
 		return nil, exprErrorOf(src, err)
 	}
-	ast.Walk(&tree.Node, rewriter{})
+	exact := exactPaths(tree.Node)
+	ast.Walk(&tree.Node, rewriter{s.texts})
 	typ := tree.Node.Type()
 	code, err := compiler.Compile(tree, cfg)
 	if err != nil {
 		return nil, exprErrorAt(src, 0, "the expression cannot be compiled")
 	}
-	return &program{code: code, typ: typ, needs: s.needs}, nil
+	return &program{
+		code: code, typ: typ, nodes: len(s.seen), needs: s.needs, secrets: s.secrets, exact: exact,
+	}, nil
 }
 
-func newConfig() *conf.Config {
+// config is what the library is to know. It is not safe for concurrent use.
+func (env *environment) config() *conf.Config {
 	cfg := conf.New(facts{})
 	cfg.MaxNodes = maxNodes
 	cfg.Optimize = false
@@ -102,7 +152,7 @@ func newConfig() *conf.Config {
 		cfg.Disabled[name] = true
 		delete(cfg.Builtins, name)
 	}
-	for name, f := range functions {
+	for name, f := range env.functions {
 		cfg.Functions[name] = &builtin.Function{
 			Name: name, Func: f.call, Types: []reflect.Type{reflect.TypeOf(f.signature).Elem()},
 		}
@@ -134,7 +184,7 @@ func exprErrorOf(src string, err error) *ExprError {
 
 // operations stand for the operators; no expression can name them.
 var operations = map[string]func(...any) (any, error){
-	"$get": opGet, "$truth": opTruth,
+	"$get": opGet, "$truth": opTruth, "$json": opJSON,
 	"$==": opEqual, "$!=": opUnequal,
 	"$<":  ordering(func(n int) bool { return n < 0 }),
 	"$<=": ordering(func(n int) bool { return n <= 0 }),
@@ -156,10 +206,10 @@ var (
 
 // rewriter puts operations in place of operators, member access and calls. It runs on a tree
 // that was checked, and keeps the types of the nodes that it replaces.
-type rewriter struct{}
+type rewriter struct{ texts map[ast.Node]factPath }
 
 // Visit is called for children before their parents.
-func (rewriter) Visit(node *ast.Node) {
+func (r rewriter) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.ChainNode:
 		*node = n.Node
@@ -169,6 +219,10 @@ func (rewriter) Visit(node *ast.Node) {
 		}
 	case *ast.CallNode:
 		name := n.Callee.(*ast.IdentifierNode).Value
+		if path, ok := r.texts[n]; ok {
+			replace(node, "$json", meterNode(), constant(&path))
+			return
+		}
 		replace(node, name, append([]ast.Node{meterNode()}, n.Arguments...)...)
 	case *ast.UnaryNode:
 		if n.Operator == "!" || n.Operator == "not" {
@@ -280,31 +334,62 @@ func constantInt(n ast.Node) (int, bool) {
 	return 0, false
 }
 
-// evidence is what the rules of one decision are asked about. Body and payload are read once,
-// when the first rule needs them. Not safe for concurrent use.
+// evidence is what the expressions of one decision, one rendering or one answer are asked about.
+// What is costly to read is read once, when the first expression needs it. Not safe for
+// concurrent use.
 type evidence struct {
 	facts   *facts
-	failure *Failure
-	payload Raw
+	failure *Failure // http.body is that of the failure, or
+	answer  []byte   // this
+
+	payload, checkpoint, result Raw
+
+	of      *Run
+	attempt int // of that run
+
 	read    needs
+	budget  *meter // of all evaluations together; nil: each has its own
 	machine vm.VM
 }
 
 // run evaluates a program. An error is that of the expression; it quotes no data.
 func (ev *evidence) run(p *program) (any, error) {
 	if p.needs.body && !ev.read.body {
-		ev.facts.HTTP.Body, ev.read.body = bodyValue(ev.failure), true
+		ev.facts.HTTP.Body, ev.read.body = ev.body(), true
 	}
 	if p.needs.payload && !ev.read.payload {
 		ev.facts.Payload, ev.read.payload = payloadValue(ev.payload), true
 	}
-	ev.facts.Meter = &meter{left: evalBudget}
+	if p.needs.checkpoint && !ev.read.checkpoint {
+		ev.facts.Checkpoint, ev.read.checkpoint = payloadValue(ev.checkpoint), true
+	}
+	if p.needs.result && !ev.read.result {
+		ev.facts.Result, ev.read.result = payloadValue(ev.result), true
+	}
+	if p.needs.run && !ev.read.run {
+		ev.facts.Run, ev.read.run = runFactsOf(ev.of, ev.attempt), true
+	}
+	if ev.facts.Meter = ev.budget; ev.budget == nil {
+		ev.facts.Meter = &meter{left: evalBudget}
+	}
+	ev.facts.Meter.evidence = ev
 	ev.machine.MemoryBudget = vmMemoryBudget
 	value, err := ev.machine.Run(p.code, ev.facts)
 	if err != nil {
 		return nil, exprErrorOf(p.code.Source().String(), err)
 	}
 	return value, nil
+}
+
+// body is that of an HTTP answer.
+func (ev *evidence) body() any {
+	switch {
+	case ev.failure == nil:
+		return bodyValue(ev.answer)
+	case ev.failure.HTTP != nil:
+		return bodyValue([]byte(ev.failure.HTTP.Body))
+	}
+	return nil
 }
 
 // spent is what the last evaluation cost.

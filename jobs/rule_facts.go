@@ -1,20 +1,17 @@
 package jobs
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// facts is what rules know of a failed attempt (contract 4): the names, and their types. Where
-// the type is any, members that are missing are nil. It has no methods: expressions see none.
+// facts is what expressions know (contract 3.1 and 4): the names, and their types. Each place
+// where one may stand knows some of them. Where the type is any, members that are missing are nil.
+// It has no methods: expressions see none.
 type facts struct {
+	// Of a failed attempt.
 	Error       errorFacts    `expr:"error"`
 	HTTP        httpFacts     `expr:"http"`
 	Exit        exitFacts     `expr:"exit"`
@@ -22,9 +19,15 @@ type facts struct {
 	Attempt     int           `expr:"attempt"` // the one that failed
 	MaxAttempts int           `expr:"max_attempts"`
 	Elapsed     time.Duration `expr:"elapsed"` // since the run was first due
-	Payload     any           `expr:"payload"`
-	Job         jobFacts      `expr:"job"`
 	Progress    progressFacts `expr:"progress"`
+
+	Payload    any          `expr:"payload"`
+	Job        jobFacts     `expr:"job"`
+	Run        runFacts     `expr:"run"`
+	Checkpoint any          `expr:"checkpoint"`
+	Result     any          `expr:"result"`
+	Secrets    secretValues `expr:"secrets"`
+	Headers    any          `expr:"headers"` // of what came in at a door
 
 	Meter *meter `expr:"$meter"`
 }
@@ -58,12 +61,22 @@ type progressFacts struct {
 	Total float64 `expr:"total"`
 }
 
-// known are the names of facts with their types; knownNames and knownFunctions list them.
-var (
-	known          = membersOf(reflect.TypeFor[facts]())
-	knownNames     = listed(known)
-	knownFunctions = listed(functions)
-)
+// runFacts is a run as it was made, and the attempt under way.
+type runFacts struct {
+	ID            string `expr:"id"`
+	OperationID   string `expr:"operation_id"`
+	Trigger       string `expr:"trigger"`
+	Schedule      any    `expr:"schedule"`
+	ScheduledFor  any    `expr:"scheduled_for"`
+	CorrelationID string `expr:"correlation_id"`
+	Labels        any    `expr:"labels"`
+	Attempt       int    `expr:"attempt"`
+}
+
+// secretValues are secrets by name.
+type secretValues map[string]string
+
+var secretsType = reflect.TypeFor[secretValues]()
 
 func membersOf(t reflect.Type) map[string]reflect.Type {
 	members := map[string]reflect.Type{}
@@ -85,7 +98,23 @@ func listed[V any](m map[string]V) string {
 }
 
 // needs says which of the facts that are costly to read an expression refers to.
-type needs struct{ body, payload bool }
+type needs struct{ body, payload, checkpoint, result, run bool }
+
+// note notes a fact by its path.
+func (n *needs) note(path string) {
+	switch path {
+	case "http.body":
+		n.body = true
+	case "payload":
+		n.payload = true
+	case "checkpoint":
+		n.checkpoint = true
+	case "result":
+		n.result = true
+	default:
+		n.run = n.run || strings.HasPrefix(path, "run.")
+	}
+}
 
 // factsOf gathers what is cheap; body and payload are read when a rule refers to them.
 func factsOf(e *Ending, f *Failure) *facts {
@@ -99,13 +128,10 @@ func factsOf(e *Ending, f *Failure) *facts {
 		Output:      e.Report.OutputTail,
 		Attempt:     e.Counts.Attempt(),
 		MaxAttempts: e.Plan.MaxAttempts(e.MaxAttempts),
-		Job:         jobFacts{Name: job.Name, Queue: job.QueueOf()},
+		Job:         jobFactsOf(job),
 	}
 	if e.RunAt != 0 && e.Now > e.RunAt {
 		known.Elapsed = e.Now.Sub(e.RunAt)
-	}
-	if len(job.Labels) > 0 {
-		known.Job.Labels = job.Labels
 	}
 	if f.HTTP != nil {
 		known.HTTP.Status = f.HTTP.Status
@@ -120,59 +146,27 @@ func factsOf(e *Ending, f *Failure) *facts {
 	return known
 }
 
-// bodyValue is the body of an HTTP answer as rules see it.
-func bodyValue(f *Failure) any {
-	if f.HTTP == nil {
-		return nil
+func jobFactsOf(job *Job) jobFacts {
+	known := jobFacts{Name: job.Name, Queue: job.QueueOf()}
+	if len(job.Labels) > 0 {
+		known.Labels = job.Labels
 	}
-	if v, err := decodeValue([]byte(f.HTTP.Body)); err == nil {
-		return v
-	}
-	return f.HTTP.Body
+	return known
 }
 
-// payloadValue is the payload as rules see it; nil where it is none or no JSON.
+// bodyValue is the body of an HTTP answer as expressions see it: parsed where it is JSON.
+func bodyValue(body []byte) any {
+	if v, err := decodeValue(body); err == nil {
+		return v
+	}
+	return characters(string(body))
+}
+
+// payloadValue is a payload as expressions see it; nil where it is none or no JSON.
 func payloadValue(payload Raw) any {
 	v, err := decodeValue(payload)
 	if err != nil {
 		return nil
-	}
-	return v
-}
-
-var errNotJSON = errors.New("not one JSON value")
-
-// decodeValue reads JSON with integers exact within int64: they become int, other numbers
-// float64 (an infinity where they are too large).
-func decodeValue(text []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errNotJSON
-	}
-	return plainNumbers(v), nil
-}
-
-func plainNumbers(v any) any {
-	switch x := v.(type) {
-	case json.Number:
-		if n, err := strconv.Atoi(x.String()); err == nil {
-			return n
-		}
-		f, _ := strconv.ParseFloat(x.String(), 64)
-		return f
-	case []any:
-		for i := range x {
-			x[i] = plainNumbers(x[i])
-		}
-	case map[string]any:
-		for name := range x {
-			x[name] = plainNumbers(x[name])
-		}
 	}
 	return v
 }

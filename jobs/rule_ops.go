@@ -18,7 +18,10 @@ const (
 var errTooDear = errors.New("takes too long")
 
 // meter is what is left of an evaluation's budget.
-type meter struct{ left int }
+type meter struct {
+	left     int
+	evidence *evidence // that is asked
+}
 
 func (m *meter) spend(n int) error {
 	m.left -= n + 1
@@ -65,6 +68,10 @@ func opGet(args ...any) (any, error) {
 			return member(base, strings.ToLower(name)), nil
 		}
 	case map[string]string:
+		if name, ok := args[1].(string); ok {
+			return member(base, name), nil
+		}
+	case secretValues:
 		if name, ok := args[1].(string); ok {
 			return member(base, name), nil
 		}

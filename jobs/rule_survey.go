@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -9,10 +10,13 @@ import (
 
 // survey judges what an expression refers to, before its types are looked at.
 type survey struct {
-	src   string
-	seen  map[ast.Node]bool
-	needs needs
-	err   *ExprError // the first
+	env     *environment
+	src     string
+	seen    map[ast.Node]bool
+	needs   needs
+	secrets []string
+	texts   map[ast.Node]factPath // calls of json that keep the text of what a path leads to
+	err     *ExprError            // the first
 }
 
 func (s *survey) fail(n ast.Node, format string, args ...any) {
@@ -54,30 +58,34 @@ func (s *survey) visit(n ast.Node) {
 		}
 	case *ast.NilNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode:
 	case *ast.BuiltinNode:
-		s.fail(n, "%s is not known in rules: nothing here loops over a list; known functions: %s",
-			n.Name, knownFunctions)
+		s.fail(n, "%s is not known in %s: nothing here loops over a list; known functions: %s",
+			n.Name, s.env.place, s.env.functionNames)
 	case *ast.VariableDeclaratorNode, *ast.SequenceNode:
-		s.fail(n, "let and ; are not known in rules: write one expression")
+		s.fail(n, "let and ; are not known in %s: write one expression", s.env.place)
 	case *ast.SliceNode:
-		s.fail(n, "slices are not known in rules: use startsWith, endsWith, contains or matches")
+		s.fail(n, "slices are not known in %s: use startsWith, endsWith, contains or matches",
+			s.env.place)
 	case *ast.MapNode:
-		s.fail(n, "objects cannot be written in rules")
+		s.fail(n, "objects cannot be written in %s", s.env.place)
 	default:
-		s.fail(n, "not known in rules")
+		s.fail(n, "not known in %s", s.env.place)
 	}
 }
 
 func (s *survey) name(n *ast.IdentifierNode) {
-	switch t, ok := known[n.Value]; {
-	case !ok && functions[n.Value].call != nil:
+	switch t, ok := s.env.known[n.Value]; {
+	case !ok && s.env.functions[n.Value].call != nil:
 		s.fail(n, "%s is a function: write %s(...)", n.Value, n.Value)
 	case !ok:
-		s.fail(n, "unknown name %s; known here: %s", clip(n.Value, 40), knownNames)
+		s.fail(n, "unknown name %s; known here: %s%s",
+			clip(n.Value, 40), s.env.names, s.env.hints[n.Value])
+	case t == secretsType:
+		s.fail(n, "a secret is named by itself: write secrets.NAME")
 	case t.Kind() == reflect.Struct:
 		s.fail(n, "%s holds several values: %s.%s", n.Value, n.Value,
 			strings.ReplaceAll(listed(membersOf(t)), ", ", ", "+n.Value+"."))
-	case n.Value == "payload":
-		s.needs.payload = true
+	default:
+		s.needs.note(n.Value)
 	}
 }
 
@@ -90,22 +98,37 @@ func (s *survey) member(n *ast.MemberNode) {
 		s.visit(n.Node)
 		s.visit(n.Property)
 	case base == anyType:
-		s.needs.payload = s.needs.payload || path == "payload"
-		s.needs.body = s.needs.body || path == "http.body"
+		s.needs.note(path)
 		s.visit(n.Property)
+	case base == secretsType:
+		s.secret(n)
 	case base.Kind() == reflect.Struct:
 		members := membersOf(base)
 		name, ok := n.Property.(*ast.StringNode)
 		if !ok {
 			s.fail(n, "the member of %s must be written out: %s", path, listed(members))
-		} else if t, ok := members[name.Value]; !ok {
+		} else if members[name.Value] == nil {
 			s.fail(n, "%s has no member %s; known there: %s",
 				path, clip(name.Value, 40), listed(members))
-		} else if t == anyType && path == "http" {
-			s.needs.body = s.needs.body || name.Value == "body"
+		} else {
+			s.needs.note(path + "." + name.Value)
 		}
 	default:
 		s.fail(n, "%s is a single value: it has no members", path)
+	}
+}
+
+// secret notes the secret that n names.
+func (s *survey) secret(n *ast.MemberNode) {
+	name, ok := n.Property.(*ast.StringNode)
+	switch {
+	case !ok:
+		s.fail(n, "the name of a secret must be written out, as in secrets.NAME")
+	case !validSecretName(name.Value):
+		s.fail(n, "the name of a secret has 1 to 100 letters, digits and _, and does not "+
+			"begin with a digit")
+	case !slices.Contains(s.secrets, name.Value):
+		s.secrets = append(s.secrets, name.Value)
 	}
 }
 
@@ -115,7 +138,7 @@ func (s *survey) fact(n ast.Node) (t reflect.Type, path string, ok bool) {
 	case *ast.ChainNode:
 		return s.fact(n.Node)
 	case *ast.IdentifierNode:
-		if t, ok = known[n.Value]; !ok {
+		if t, ok = s.env.known[n.Value]; !ok {
 			s.name(n)
 		}
 		return t, n.Value, ok
@@ -128,6 +151,7 @@ func (s *survey) fact(n ast.Node) (t reflect.Type, path string, ok bool) {
 		if t, ok = membersOf(base)[name.Value]; !ok {
 			s.member(n)
 		}
+		s.needs.note(outer + "." + name.Value)
 		return t, outer + "." + name.Value, ok
 	}
 	return nil, "", false
@@ -136,18 +160,23 @@ func (s *survey) fact(n ast.Node) (t reflect.Type, path string, ok bool) {
 func (s *survey) call(n *ast.CallNode) {
 	callee, ok := n.Callee.(*ast.IdentifierNode)
 	if !ok {
-		s.fail(n, "only functions can be called; known: %s", knownFunctions)
+		s.fail(n, "only functions can be called; known: %s", s.env.functionNames)
 		return
 	}
-	f, ok := functions[callee.Value]
+	f, ok := s.env.functions[callee.Value]
 	switch {
 	case !ok:
-		s.fail(n, "unknown function %s; known: %s", clip(callee.Value, 40), knownFunctions)
+		s.fail(n, "unknown function %s; known: %s", clip(callee.Value, 40), s.env.functionNames)
 	case len(n.Arguments) < f.least || len(n.Arguments) > f.most:
 		s.fail(n, "%s takes %s, not %d", callee.Value, countOf(f.least, f.most), len(n.Arguments))
 	}
 	for _, arg := range n.Arguments {
 		s.visit(arg)
+	}
+	if callee.Value == "json" && len(n.Arguments) == 1 {
+		if p, ok := pathOf(n.Arguments[0]); ok {
+			s.texts[n] = p
+		}
 	}
 	if text, ok := writtenOut(n.Arguments); ok && callee.Value == "duration" {
 		if _, err := durationOf(text); err != nil {

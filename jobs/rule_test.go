@@ -409,7 +409,7 @@ func BenchmarkRule(b *testing.B) {
 func BenchmarkCompileExpr(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := translate(`error.type in ["ValidationError"] || http.body.code == "no_such_user"`); err != nil {
+		if _, err := inRules.translate(`error.type in ["ValidationError"] || http.body.code == "no_such_user"`); err != nil {
 			b.Fatal(err)
 		}
 	}

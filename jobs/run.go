@@ -155,6 +155,14 @@ func HeldByPause(job, note string) *HeldBy {
 	return &HeldBy{Kind: HeldPaused, Name: job, Reason: note}
 }
 
+// HeldBySecret is what a queued run waits for that needs a secret which nobody can read.
+func HeldBySecret(name string) *HeldBy {
+	return &HeldBy{
+		Kind: HeldSecret, Name: name,
+		Reason: "the secret " + name + " is missing or cannot be read: put it, and the run goes on",
+	}
+}
+
 // Outcome of an attempt. The numbers are stored.
 type Outcome int
 

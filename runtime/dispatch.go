@@ -62,12 +62,7 @@ func (r *Runtime) dispatch() {
 }
 
 func (d *dispatcher) idle() bool {
-	for _, n := range d.running {
-		if n > 0 {
-			return false
-		}
-	}
-	return len(d.done) == 0
+	return sum(d.running) == 0 && len(d.done) == 0
 }
 
 // await blocks until there is something to do.
@@ -91,10 +86,8 @@ func (d *dispatcher) await() {
 
 // stopped wakes the loop once the runtime stops and nothing runs: until then ends arrive.
 func (d *dispatcher) stopped() <-chan struct{} {
-	for _, n := range d.running {
-		if n > 0 {
-			return nil
-		}
+	if sum(d.running) > 0 {
+		return nil
 	}
 	return d.stopping.Done()
 }
@@ -111,7 +104,7 @@ func (d *dispatcher) holding() bool { return d.draining.Load() || d.stopping.Err
 
 // gatherMore waits a moment for other attempts that are about to end, unless they are few.
 func (d *dispatcher) gatherMore() {
-	more := min(d.enough()-len(d.done), d.running[store.PoolWebhook]+d.running[store.PoolScript])
+	more := min(d.enough()-len(d.done), sum(d.running))
 	if more <= 0 {
 		return
 	}
@@ -125,7 +118,7 @@ func (d *dispatcher) gatherMore() {
 }
 
 // enough ends are worth a commit of their own.
-func (d *dispatcher) enough() int { return max(1, (d.cfg.Workers[0]+d.cfg.Workers[1])/2) }
+func (d *dispatcher) enough() int { return max(1, d.workersInAll()/2) }
 
 // collect takes what has ended meanwhile.
 func (d *dispatcher) collect() {
@@ -223,12 +216,16 @@ func (d *dispatcher) settle(c completion, res store.FinishResult) {
 	}
 }
 
-func poolOf(l store.Lease) store.Pool {
-	if l.Spec.Kind() == jobs.KindScript {
-		return store.PoolScript
+func poolOf(l store.Lease) store.Pool { return store.PoolOf(l.Spec.Kind()) }
+
+func sum(counts [store.Pools]int) (n int) {
+	for _, c := range counts {
+		n += c
 	}
-	return store.PoolWebhook
+	return n
 }
+
+func (r *Runtime) workersInAll() int { return sum(r.cfg.Workers) }
 
 // wakeDispatcher makes the loop take another turn.
 func (r *Runtime) wakeDispatcher() {

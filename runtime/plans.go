@@ -11,15 +11,16 @@ import (
 	"nightshift/store"
 )
 
-// plans are the jobs as they stand, compiled, by name. A change drops the entry; the next use
-// reads it again.
+// plans are the jobs as they stand, compiled over their policies, by name. A change drops the entry,
+// that of a policy all of them; the next use reads it again.
 type plans struct {
 	store store.Store
 	log   *slog.Logger
 
-	mu      sync.RWMutex
-	byName  map[string]*planned
-	changes int64 // grows with each change, so that an old read is not kept
+	mu       sync.RWMutex
+	byName   map[string]*planned
+	policies map[string]*jobs.Policy
+	changes  int64 // grows with each change, so that an old read is not kept
 }
 
 type planned struct {
@@ -73,7 +74,11 @@ func (p *plans) read(ctx context.Context, name string) (*planned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read job %s: %w", name, err)
 	}
-	plan, err := jobs.Compile(job, nil, nil)
+	policy := func(name string) (*jobs.Policy, error) { return p.policy(ctx, name) }
+	plan, err := compileOver(job, policy)
+	if invalid := (*jobs.InvalidError)(nil); err != nil && !errors.As(err, &invalid) {
+		return nil, err
+	}
 	if err != nil {
 		// It compiled when it was saved, by another version perhaps. Its runs must end all the
 		// same: by the policy default.
@@ -95,4 +100,78 @@ func (p *plans) changed(names ...string) {
 	for _, n := range names {
 		delete(p.byName, n)
 	}
+}
+
+// changedPolicies drops what was made of policies before their change.
+func (p *plans) changedPolicies() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changes++
+	p.byName, p.policies = nil, nil
+}
+
+// policy is a policy as it stands; nil: none does.
+func (p *plans) policy(ctx context.Context, name string) (*jobs.Policy, error) {
+	p.mu.RLock()
+	policy, known := p.policies[name]
+	changes := p.changes
+	p.mu.RUnlock()
+	if known {
+		return policy, nil
+	}
+	policy, err := readPolicy(ctx, p.store, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.changes == changes {
+		if p.policies == nil {
+			p.policies = map[string]*jobs.Policy{}
+		}
+		p.policies[name] = policy
+	}
+	return policy, nil
+}
+
+// compileOver compiles a job over the policies that it falls to. One that it names and that does
+// not stand is left to the store, which refuses it.
+func compileOver(job *jobs.Job, policy func(string) (*jobs.Policy, error)) (*jobs.Plan, error) {
+	def, err := policy(jobs.PolicyDefault)
+	if err != nil {
+		return nil, err
+	}
+	var named *jobs.Policy
+	if job.Retry.Policy != "" {
+		if named, err = policy(job.Retry.Policy); err != nil {
+			return nil, err
+		}
+	}
+	return jobs.Compile(job, named, def)
+}
+
+// readPolicy reads a policy; the policy default is built in until somebody changes it.
+func readPolicy(ctx context.Context, st store.Store, name string) (*jobs.Policy, error) {
+	d, err := st.Document(ctx, store.KindPolicy, name)
+	if errors.Is(err, store.ErrNotFound) && name == jobs.PolicyDefault {
+		builtIn := *jobs.DefaultPolicy()
+		builtIn.BuiltIn = true
+		return &builtIn, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read policy %s: %w", name, err)
+	}
+	return policyOf(d)
+}
+
+func policyOf(d *store.Document) (*jobs.Policy, error) {
+	p, err := jobs.ParsePolicyDocument(d.Name, d.Doc)
+	if err != nil {
+		return nil, err
+	}
+	p.Set, p.Revision, p.CreatedAt, p.UpdatedAt = d.Set, d.Revision, d.CreatedAt, d.UpdatedAt
+	return p, nil
 }

@@ -16,8 +16,8 @@ import (
 const foreseeFor = 500 * time.Millisecond
 
 // compileRules makes the plan of a job over the policies as they stand.
-func (r *Runtime) compileRules(_ context.Context, job *jobs.Job) (*jobs.Plan, error) {
-	return jobs.Compile(job, nil, nil)
+func (r *Runtime) compileRules(ctx context.Context, job *jobs.Job) (*jobs.Plan, error) {
+	return compileOver(job, func(name string) (*jobs.Policy, error) { return r.plans.policy(ctx, name) })
 }
 
 // PlanOf is what decides about a job: its rules as they stand or, where rules is not nil, those in

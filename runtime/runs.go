@@ -68,7 +68,8 @@ func (r *Runtime) MaxAttempts(ctx context.Context, run *jobs.Run) (int, error) {
 
 // explain says what a queued run waits for, where the store cannot know.
 func (r *Runtime) explain(run *jobs.Run) {
-	if run.State != jobs.Queued || run.HeldBy != nil && run.HeldBy.Kind == jobs.HeldPaused {
+	if run.State != jobs.Queued || run.HeldBy != nil &&
+		(run.HeldBy.Kind == jobs.HeldPaused || run.HeldBy.Kind == jobs.HeldSecret) {
 		return
 	}
 	switch {
@@ -79,7 +80,7 @@ func (r *Runtime) explain(run *jobs.Run) {
 	case r.diskFull.Load():
 		run.HeldBy = &jobs.HeldBy{Kind: jobs.HeldDisk, Name: "database", Reason: "the database cannot be written: nothing starts until it can"}
 	default:
-		running, limit := r.active.count(), r.cfg.Workers[store.PoolWebhook]+r.cfg.Workers[store.PoolScript]
+		running, limit := r.active.count(), r.workersInAll()
 		run.HeldBy = &jobs.HeldBy{
 			Kind: jobs.HeldWorkers, Name: run.Queue,
 			Reason: fmt.Sprintf("waits for its turn: %d attempts run, of %d workers in all", running, limit),

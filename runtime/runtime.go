@@ -25,17 +25,21 @@ import (
 // Defaults of Config.
 const (
 	DefaultWebhookWorkers = 64
+	DefaultMailWorkers    = 8
 	DefaultGrace          = 30 * time.Second
 )
 
 // Config is what a Runtime is made of. Store and Kinds are needed, other zero values work.
 type Config struct {
-	Store   store.Store
-	Kinds   map[string]jobs.Kind // by jobs.KindWebhook and so on
-	Log     *slog.Logger         // nil: none
-	Key     []byte               // 32 bytes: signs watch links
-	Workers [store.Pools]int     // 0: 64 webhooks, 2 × cores scripts
-	Grace   time.Duration        // what attempts may take at a stop; 0: 30 s
+	Store store.Store
+	Kinds map[string]jobs.Kind // by jobs.KindWebhook and so on
+	Log   *slog.Logger         // nil: none
+	Keys  [][]byte             // KeySize each: the first seals secrets and signs, all open; none: one that lives as long as the process
+	// SaveKeys replaces the keys that the next start is given, whole or not at all; nil: they are not
+	// ours to change.
+	SaveKeys func([][]byte) error
+	Workers  [store.Pools]int // 0: 64 webhooks, 2 × cores scripts, 8 mails
+	Grace    time.Duration    // what attempts may take at a stop; 0: 30 s
 }
 
 // Runtime owns all goroutines.
@@ -45,7 +49,9 @@ type Runtime struct {
 	log   *slog.Logger
 	ids   *jobs.IDs
 	plans plans
-	hub   hub
+
+	secrets *Secrets
+	hub     hub
 
 	active    actives
 	launching sync.Mutex // held from a claim until what it gave out is in active
@@ -79,6 +85,9 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	if cfg.Workers[store.PoolScript] <= 0 {
 		cfg.Workers[store.PoolScript] = 2 * goruntime.NumCPU()
 	}
+	if cfg.Workers[store.PoolMail] <= 0 {
+		cfg.Workers[store.PoolMail] = DefaultMailWorkers
+	}
 	if cfg.Grace <= 0 {
 		cfg.Grace = DefaultGrace
 	}
@@ -95,6 +104,9 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 		base: context.WithoutCancel(ctx),
 	}
 	r.plans.store, r.plans.log = cfg.Store, cfg.Log
+	if r.secrets, err = newSecrets(ctx, &r.cfg, r.wrote); err != nil {
+		return nil, err
+	}
 	r.hub.init()
 	r.ends.init()
 	r.active.init()
@@ -141,6 +153,9 @@ func (r *Runtime) die(err error) {
 
 // Store is for reads that need nothing of the runtime.
 func (r *Runtime) Store() store.Store { return r.store }
+
+// Secrets are the values that jobs name.
+func (r *Runtime) Secrets() *Secrets { return r.secrets }
 
 // Now is the runtime's clock.
 func (r *Runtime) Now() jobs.Time { return jobs.TimeOf(time.Now()) }

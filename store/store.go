@@ -18,6 +18,7 @@ var (
 	ErrExists   = errors.New("exists already")
 	ErrStale    = errors.New("changed meanwhile")                    // If-Match failed
 	ErrState    = errors.New("not possible in this state")           // of the run
+	ErrSet      = errors.New("it belongs to another set")            // of an apply
 	ErrBusy     = errors.New("the database is locked")               // by another process, for 10 s
 	ErrFull     = errors.New("the disk is full")                     // nothing was written
 	ErrUnknown  = errors.New("the outcome of the commit is unknown") // only a restart can tell
@@ -29,6 +30,7 @@ var (
 type Store interface {
 	Queue
 	Catalog
+	Access
 	History
 	Ledger
 	Close() error
@@ -58,27 +60,11 @@ type Queue interface {
 	AppendLog(ctx context.Context, pieces []LogPiece) error
 	// Shift moves the due times of retrying runs after the wall clock was set.
 	Shift(ctx context.Context, step time.Duration) error
+	// Release gives the runs that wait for a secret another try: after a start, and when one can
+	// be read that could not.
+	Release(ctx context.Context) error
 	// Ready is signalled when something may have become startable.
 	Ready() <-chan struct{}
-}
-
-// Catalog holds what is registered: jobs with their versions, and tokens.
-type Catalog interface {
-	// PutJobs saves jobs, all or none. The same document again changes nothing.
-	PutJobs(ctx context.Context, puts []PutJob, by By) ([]Saved, error)
-	Job(ctx context.Context, name string) (*jobs.Job, error)
-	Jobs(ctx context.Context, p Page) ([]*jobs.Job, string, error)
-	DeleteJob(ctx context.Context, name string, ifMatch *int64, by By) (cancelled int, err error)
-	PauseJob(ctx context.Context, name string, paused bool, note string, by By) (*jobs.Job, error)
-	Versions(ctx context.Context, job string, p Page) ([]jobs.Version, string, error)
-	Version(ctx context.Context, job string, version int) (*jobs.Version, error)
-	// UpgradeRuns moves the unfinished runs of a job that are not running to its newest version.
-	UpgradeRuns(ctx context.Context, job string, by By) (moved int, err error)
-
-	PutToken(ctx context.Context, t Token, ifMatch *int64, by By) (created bool, err error)
-	Tokens(ctx context.Context) ([]Token, error)
-	DeleteToken(ctx context.Context, name string, by By) error
-	TouchTokens(ctx context.Context, used map[string]jobs.Time) error
 }
 
 // History is what happened.
@@ -130,12 +116,16 @@ type Page struct {
 	Cursor string // of the answer before; "" for the first
 }
 
-// Submission is a run to be made.
+// Submission is a run to be made. One whose state is failed has ended when it is made, of its
+// Error.
 type Submission struct {
 	Run *jobs.Run // as jobs.NewRun made it; Version is filled in by the store
 	// KeyHash is the hash of the payload, where Run.IdempotencyKey is set.
 	KeyHash [16]byte
-	KeyTTL  time.Duration
+	// Delivery is a door of the job, a space, and what the sender calls this delivery. A known one
+	// gives the earlier run, whatever the payload. "": none.
+	Delivery string
+	KeyTTL   time.Duration // of the key and the delivery
 }
 
 // Submitted says what became of a submission.
@@ -149,10 +139,11 @@ type Submitted struct {
 	DueAt     jobs.Time
 }
 
-// EntryError is what is wrong with one submission of a batch.
+// EntryError is what is wrong with one submission of a batch, or with one entry of Changes.
 type EntryError struct {
 	Index int
-	Err   error // ErrNotFound: the job; *KeyConflict
+	Kind  string // KindJob, KindPolicy: of which list of Changes; "": of a batch
+	Err   error  // ErrNotFound: the job; *KeyConflict; of Changes: see Catalog.Save
 }
 
 func (e *EntryError) Error() string { return e.Err.Error() }
@@ -175,8 +166,20 @@ type Pool int
 const (
 	PoolWebhook Pool = 0
 	PoolScript  Pool = 1
-	Pools            = 2
+	PoolMail    Pool = 2
+	Pools            = 3
 )
+
+// PoolOf is the sort of worker that a kind of job needs.
+func PoolOf(kind string) Pool {
+	switch kind {
+	case jobs.KindScript:
+		return PoolScript
+	case jobs.KindMail:
+		return PoolMail
+	}
+	return PoolWebhook
+}
 
 // Claim asks for work.
 type Claim struct {
@@ -202,6 +205,8 @@ type Lease struct {
 	Started  jobs.Time // of this execution
 	Deleted  bool      // the job has been deleted meanwhile
 	LogBytes int64     // kept for the run so far
+	// Checkpoint is what the operation has saved; nil: nothing.
+	Checkpoint jobs.Raw
 }
 
 // Finish is the end of one attempt and what becomes of the run.
@@ -221,6 +226,17 @@ type Finish struct {
 	Result     jobs.Raw
 	Truncated  bool
 	Log        []LogPiece // the last of it
+
+	// Checkpoint is what the operation's next attempt starts from; nil: as it was. A success drops
+	// it.
+	Checkpoint jobs.Raw
+	// Spawn are the runs that follow, made if the finish is applied. Those whose job does not stand
+	// any more are left out: the reason of the decision says so.
+	Spawn []Submission
+	// Held is the secret for want of which nothing was executed, "" where it was. The run is as it
+	// was before the claim, and waits until the secret is put or all are released. Who finds the
+	// secret after this was applied must release: it may have come in between.
+	Held string
 }
 
 // FinishResult says whether a finish was applied.
@@ -231,6 +247,7 @@ type FinishResult struct {
 	Err         error
 	CancelAsked bool
 	Orphaned    bool
+	Spawned     []Submitted // those that were made
 }
 
 // Requeue asks for a new run in place of an ended one.
@@ -255,20 +272,6 @@ type LogPiece struct {
 	Drop    bool // delete the piece instead
 }
 
-// PutJob is a job to be saved.
-type PutJob struct {
-	Job     *jobs.Job
-	IfMatch *int64 // the revision it must have
-	Create  bool   // ErrExists where it stands
-}
-
-// Saved says what a PutJob did.
-type Saved struct {
-	Job     *jobs.Job // as it stands now
-	Created bool
-	Changed bool
-}
-
 // RunFilter narrows a list of runs; zero values do not.
 type RunFilter struct {
 	Job, Queue, CorrelationID, ErrorKind, ErrorType string
@@ -287,25 +290,15 @@ type RunFilter struct {
 	Creator string // made by this token
 }
 
-// Token is the right to call the API.
-type Token struct {
-	Name      string
-	Hash      [32]byte // SHA-256 of the secret
-	Scopes    []string // read, enqueue, operate, admin
-	Jobs      []string // patterns such as mail-*; nil: all
-	ExpiresAt jobs.Time
-	CreatedAt jobs.Time
-	LastUsed  jobs.Time
-	Revision  int64
-}
-
 // AuditEntry is one change somebody made.
 type AuditEntry struct {
-	ID     int64
-	At     jobs.Time
-	Actor  string
-	Action string // put, delete, pause, resume, cancel, requeue, run-now, upgrade-runs, remove
-	Kind   string // job, run, token
+	ID    int64
+	At    jobs.Time
+	Actor string
+	// Action is put, adopt (into a set), delete, pause, resume, cancel, requeue, run-now,
+	// upgrade-runs, remove, rotate-key.
+	Action string
+	Kind   string // job, policy, run, token, secret, server
 	Name   string
 	Note   string
 	Change jobs.Raw // JSON: what changed; nil: nothing to show

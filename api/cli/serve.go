@@ -165,7 +165,7 @@ func (sv *serving) open() (err error) {
 	if sv.st, err = sv.s.parts.OpenStore(ctx, sv.db, sv.log); err != nil {
 		return err
 	}
-	key, err := loadKey(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))
+	keys, err := loadKeys(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))
 	if err != nil {
 		return err
 	}
@@ -180,8 +180,8 @@ func (sv *serving) open() (err error) {
 	workers[store.PoolWebhook] = cmd.Workers
 	workers[store.PoolScript] = cmd.scriptWorkers()
 	sv.rt, err = runtime.New(ctx, runtime.Config{
-		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log, Key: key,
-		Workers: workers, Grace: cmd.ShutdownGrace.Std(),
+		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log,
+		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
 	})
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (sv *serving) address() string {
 func (sv *serving) run() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	var saved []store.Saved
+	var saved []store.SavedJob
 	if sv.set != nil {
 		var err error
 		if saved, err = sv.apply(); err != nil {

@@ -25,7 +25,7 @@ func (cmd *serveCmd) scriptWorkers() int {
 func serverBy(rt *runtime.Runtime) store.By { return store.By{Actor: serverActor, Now: rt.Now()} }
 
 // apply registers the jobs of --apply.
-func (sv *serving) apply() ([]store.Saved, error) {
+func (sv *serving) apply() ([]store.SavedJob, error) {
 	puts := make([]store.PutJob, len(sv.set.jobs))
 	for i, j := range sv.set.jobs {
 		puts[i].Job = j
@@ -49,7 +49,7 @@ func (sv *serving) apply() ([]store.Saved, error) {
 const quickstart = "examples/quickstart.yaml"
 
 // greet says where the server is: as lines for people on a terminal, else in the log.
-func (sv *serving) greet(saved []store.Saved) {
+func (sv *serving) greet(saved []store.SavedJob) {
 	out := sv.s.out
 	if !out.term {
 		sv.log.Info("serving", "version", sv.s.parts.Version, "url", sv.base,

@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,49 +81,6 @@ func dropEnvToken(ctx context.Context, st store.Store, all []store.Token, by sto
 		}
 	}
 	return nil
-}
-
-const keySize = 32
-
-// loadKey gives the server's key: of the environment, else of the file, which the first start
-// makes.
-func loadKey(path, env string) ([]byte, error) {
-	if env != "" {
-		key, err := parseKey([]byte(env))
-		if err != nil {
-			return nil, fmt.Errorf("NIGHTSHIFT_KEY: %w", err)
-		}
-		return key, nil
-	}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		key, err := parseKey(text)
-		if err != nil {
-			return nil, fmt.Errorf("the key file %s: %w", path, err)
-		}
-		return key, nil
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("read the key: %w", err)
-	}
-	key := make([]byte, keySize)
-	rand.Read(key)
-	if err := writeSecret(path, hex.EncodeToString(key)); err != nil {
-		return nil, fmt.Errorf("write the key: %w", err)
-	}
-	return key, nil
-}
-
-func parseKey(text []byte) ([]byte, error) {
-	key := make([]byte, keySize)
-	text = bytes.TrimSpace(text)
-	if len(text) != hex.EncodedLen(keySize) {
-		return nil, errors.New("want 64 hexadecimal digits")
-	}
-	if _, err := hex.Decode(key, text); err != nil {
-		return nil, errors.New("want 64 hexadecimal digits")
-	}
-	return key, nil
 }
 
 // writeSecret writes a file that only its owner may read, whole or not at all.

@@ -115,18 +115,6 @@ type Upgraded struct {
 	UpgradedRuns int `json:"upgraded_runs"`
 }
 
-// Applied says what an apply did.
-type Applied struct {
-	Items []AppliedJob `json:"items"`
-}
-
-// AppliedJob is one job of an apply, in its order.
-type AppliedJob struct {
-	Name    string `json:"name"`
-	Version int    `json:"version"`
-	Action  string `json:"action" enum:"created,changed,unchanged"`
-}
-
 // Token is the right to call the API. Secret is shown once, by the answer that made it.
 type Token struct {
 	Name      string    `json:"name"`
@@ -219,9 +207,4 @@ type PutToken struct {
 	Scopes    []string  `json:"scopes" enum:"read,enqueue,operate,admin" minItems:"1"`
 	Jobs      *[]string `json:"jobs,omitempty" doc:"Patterns of job names, such as mail-*; null: all"`
 	ExpiresAt jobs.Time `json:"expires_at,omitempty"`
-}
-
-// Apply is the body of an apply.
-type Apply struct {
-	Jobs []*jobs.Job `json:"jobs"`
 }

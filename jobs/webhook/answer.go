@@ -23,10 +23,10 @@ const (
 
 func succeeded(status int) bool { return status >= 200 && status <= 299 }
 
-// judge makes the report of an answer. call is nil where there is nothing to log to.
+// judge makes the report of a full answer.
 func (k *Kind) judge(x *exchange, call *jobs.Call) jobs.Report {
-	if !succeeded(x.resp.StatusCode) {
-		return k.judgeFailed(x)
+	if good, why := x.verdict(call); !good {
+		return k.judgeFailed(x, why)
 	}
 	rep := jobs.Report{ExitCode: -1, HTTPStatus: x.resp.StatusCode}
 	if len(x.body) == 0 {
@@ -40,6 +40,35 @@ func (k *Kind) judge(x *exchange, call *jobs.Call) jobs.Report {
 		rep.OutputTail = logHead(x, call)
 	}
 	return rep
+}
+
+// verdict tells whether the answer is a success, and if it is not, what the status alone does not
+// say of that.
+func (x *exchange) verdict(call *jobs.Call) (good bool, why string) {
+	status := x.resp.StatusCode
+	if call.Judge == nil {
+		return succeeded(status), ""
+	}
+	good, err := call.Judge(jobs.Answer{
+		Status: status, Headers: allHeaders(x.resp.Header),
+		Body: x.body[:min(len(x.body), maxBodyBytes)],
+	})
+	switch {
+	case err != nil:
+		return false, "success could not be evaluated: " + err.Error()
+	case !good && succeeded(status):
+		return false, "success is not true: " + call.Spec.Webhook.Success
+	}
+	return good, ""
+}
+
+// allHeaders are headers by lower-case name; several values are joined by ", ".
+func allHeaders(h http.Header) map[string]string {
+	all := make(map[string]string, len(h))
+	for name, values := range h {
+		all[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	return all
 }
 
 // resultOf is the body where it is JSON, byte for byte, else a JSON string of its text. Nil: that
@@ -78,12 +107,16 @@ func logHead(x *exchange, call *jobs.Call) string {
 	return kept + mark
 }
 
-func (k *Kind) judgeFailed(x *exchange) jobs.Report {
+func (k *Kind) judgeFailed(x *exchange, why string) jobs.Report {
 	resp := x.resp
+	message := x.statusMessage()
+	if why != "" {
+		message = oneLine(message+", but "+why, jobs.MaxMessage)
+	}
 	f := &jobs.Failure{
 		Kind:    jobs.FailHTTP,
 		Type:    string(jobs.FailHTTP),
-		Message: statusMessage(resp),
+		Message: message,
 		HTTP: &jobs.HTTPFailure{
 			Status:  resp.StatusCode,
 			Headers: keptHeaders(resp.Header),
@@ -102,16 +135,23 @@ func (k *Kind) judgeFailed(x *exchange) jobs.Report {
 }
 
 // statusMessage is such as "503 Service Unavailable".
-func statusMessage(resp *http.Response) string {
+func (x *exchange) statusMessage() string {
+	resp := x.resp
 	text := http.StatusText(resp.StatusCode)
 	if text == "" {
 		text = "(unknown status)"
 	}
 	message := fmt.Sprintf("%d %s", resp.StatusCode, text)
-	if resp.StatusCode < 300 || resp.StatusCode > 399 {
+	switch {
+	case resp.StatusCode < 300 || resp.StatusCode > 399:
 		return message
+	case x.refusal != "":
+		message += ": " + x.refusal
+	case x.plan.follow:
+		message += ": of redirects only 307 and 308 are followed"
+	default:
+		message += ": redirects are not followed"
 	}
-	message += ": redirects are not followed"
 	to, err := url.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {
 		return message

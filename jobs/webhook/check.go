@@ -15,7 +15,7 @@ import (
 
 // target reads the URL. Errors never quote it: it may hold secrets.
 func (p *plan) target(text string) (*url.URL, error) {
-	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if strings.ContainsFunc(text, notURL) {
 		return nil, errors.New("the url has a space, a control character or a letter beyond ASCII: " +
 			"want a host in its xn-- form, all else percent-encoded")
 	}
@@ -49,6 +49,8 @@ func (p *plan) target(text string) (*url.URL, error) {
 	p.name = net.JoinHostPort(p.host, port)
 	return u, nil
 }
+
+func notURL(r rune) bool { return r <= ' ' || r > '~' }
 
 func orElse(s, other string) string {
 	if s == "" {
@@ -90,7 +92,7 @@ func isHostHeader(value string) bool {
 	value = strings.Trim(value, " \t")
 	u, err := url.Parse("http://" + value)
 	return err == nil && value != "" && u.Host == value && u.User == nil && u.Hostname() != "" &&
-		!strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
+		!strings.ContainsFunc(value, notURL)
 }
 
 // isToken follows RFC 9110, 5.6.2.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"time"
 
 	"nightshift/jobs"
 )
@@ -21,32 +22,53 @@ const (
 	phaseBody
 )
 
-// exchange is one request and its answer.
+// exchange is one request and its answer, or several where redirects are followed.
 type exchange struct {
 	plan  *plan
+	now   func() time.Time
 	phase int
 	conn  *conn // nil: there was none
 	kept  bool  // it had served the Transport before
 
 	resp *http.Response // nil: none came. Its Body is read
-	body []byte         // up to MaxResult+1 bytes of it
+	body []byte         // what is kept of it
 	size int64          // bytes of the body that came
 	past bool           // it was larger than is read
+
+	first   string // host:port of the URL
+	hops    int    // redirects that were followed
+	refusal string // why the last answer's redirect is not
 
 	trace httptrace.ClientTrace
 }
 
-// do sends the request, once, and reads the answer. The end of ctx closes the connection.
+// do sends the request and reads the answer, and follows redirects where the job wants it. The
+// end of ctx closes the connection.
 func (x *exchange) do(ctx context.Context, over http.RoundTripper, call *jobs.Call) error {
 	ctx = context.WithValue(ctx, attemptKey{}, ctx)
 	x.trace.GotConn = x.gotConn
 	ctx = httptrace.WithClientTrace(ctx, &x.trace)
+	x.first = x.plan.name
 	for {
-		req, body := x.plan.request(ctx, call)
+		if err := x.send(ctx, over, call); err != nil {
+			return err
+		}
+		next := x.redirect(call)
+		if next == nil {
+			return nil
+		}
+		x.follow(next)
+	}
+}
+
+// send sends one request, once, and reads its answer.
+func (x *exchange) send(ctx context.Context, over http.RoundTripper, call *jobs.Call) error {
+	for {
+		req, body := x.plan.request(ctx, call, x.now)
 		x.conn = nil
 		resp, err := over.RoundTrip(req)
 		if err == nil {
-			return x.receive(resp)
+			return x.receive(resp, call.Judge != nil)
 		}
 		x.conclude(body.Len())
 		// A kept connection that was closed before a byte of the request was written is not an
@@ -109,7 +131,7 @@ func (x *exchange) fault(err error) error {
 var errHeaderTooLarge = errors.New("headers too large")
 
 // receive reads the body of an answer. Where it is not read to its end the connection is closed.
-func (x *exchange) receive(resp *http.Response) error {
+func (x *exchange) receive(resp *http.Response, judged bool) error {
 	defer resp.Body.Close()
 	if resp.ProtoMajor != 1 || resp.StatusCode < 100 {
 		x.phase = phaseHeaders
@@ -122,17 +144,19 @@ func (x *exchange) receive(resp *http.Response) error {
 	if x.conn != nil {
 		x.conn.heed(resp.Header)
 	}
-	return x.readBody()
+	// An expression sees all of the body that is read; else enough to tell that it is too large.
+	if judged {
+		return x.readBody(maxBodyBytes + 1)
+	}
+	return x.readBody(jobs.MaxResult + 1)
 }
 
 var drains = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// readBody keeps the first MaxResult+1 bytes, enough to tell that it is too large, and reads on
-// until the end or maxBodyBytes.
-func (x *exchange) readBody() error {
-	const keep = jobs.MaxResult + 1
+// readBody keeps as many bytes as are wanted and reads on until the end or maxBodyBytes.
+func (x *exchange) readBody(keep int) error {
 	room := x.resp.ContentLength
-	if room < 0 || room > keep {
+	if room < 0 || room > jobs.MaxResult+1 {
 		room = 512
 	}
 	if x.resp.Body == http.NoBody {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"nightshift/jobs"
 )
@@ -20,9 +21,13 @@ type plan struct {
 	name string // host:port as it stands in messages
 
 	template  *http.Request
-	bare      bool            // no body is sent
-	overrides map[string]bool // headers the job sets itself, in canonical form
-	announce  bool            // send the Nightshift-* headers
+	userAgent string            // ours
+	bare      bool              // no body is sent
+	own       map[string]string // headers the job sets itself, by canonical name
+	announce  bool              // send the Nightshift-* headers
+	keys      [][]byte          // that sign; nil: it is not signed
+	follow    bool              // redirects
+	elsewhere bool              // a redirect left the host and port of the URL
 }
 
 // plans remembers the plans of webhooks by pointer: a webhook is not changed once it was called.
@@ -35,8 +40,12 @@ type plans struct {
 
 const maxPlans = 1024
 
-// of gives the plan of a webhook, or an error that says what cannot be sent.
-func (ps *plans) of(w *jobs.Webhook) (*plan, error) {
+// of gives the plan of a webhook, or an error that says what cannot be sent. One that was rendered
+// for an attempt is not remembered: it does not come again.
+func (ps *plans) of(w *jobs.Webhook, rendered bool) (*plan, error) {
+	if rendered {
+		return newPlan(w, ps.userAgent)
+	}
 	ps.mu.RLock()
 	p := ps.known[w]
 	ps.mu.RUnlock()
@@ -60,7 +69,11 @@ func newPlan(w *jobs.Webhook, userAgent string) (*plan, error) {
 	if w == nil {
 		return nil, errors.New("the job has no webhook")
 	}
-	p := &plan{announce: w.NightshiftHeaders == nil || *w.NightshiftHeaders}
+	p := &plan{
+		announce:  w.NightshiftHeaders == nil || *w.NightshiftHeaders,
+		follow:    w.FollowRedirects,
+		userAgent: userAgent,
+	}
 	u, err := p.target(w.URL)
 	if err != nil {
 		return nil, err
@@ -78,16 +91,16 @@ func newPlan(w *jobs.Webhook, userAgent string) (*plan, error) {
 		p.template.Header["Content-Type"] = []string{"application/json"}
 	}
 	p.override(w.Headers)
-	return p, nil
+	return p, p.sign(w.SigningSecret)
 }
 
 // override sets the job's own headers. Their names keep their spelling, which some receivers
 // mind; net/http knows User-Agent in its own alone and takes Host from elsewhere.
 func (p *plan) override(headers map[string]string) {
-	p.overrides = make(map[string]bool, len(headers))
+	p.own = make(map[string]string, len(headers))
 	for name, value := range headers {
 		canonical := http.CanonicalHeaderKey(name)
-		p.overrides[canonical] = true
+		p.own[canonical] = strings.Trim(value, " \t") // as it is sent
 		delete(p.template.Header, canonical)
 		switch canonical {
 		case "Host":
@@ -127,21 +140,37 @@ var identity = []string{"identity"}
 
 // request makes the request of an attempt, and what of its body is still unsent. It can be sent
 // but once: a body is set and GetBody is not.
-func (p *plan) request(ctx context.Context, call *jobs.Call) (*http.Request, *bytes.Reader) {
+func (p *plan) request(
+	ctx context.Context, call *jobs.Call, now func() time.Time,
+) (*http.Request, *bytes.Reader) {
 	req := p.template.WithContext(ctx)
-	req.Header = p.header(call)
-	if p.bare {
+	content := p.content(call)
+	req.Header = p.header(call, content, now)
+	body := bytes.NewReader(content)
+	if len(content) == 0 {
 		req.Body, req.TransferEncoding = noBody{}, identity
-		return req, bytes.NewReader(nil)
+		if !p.bare {
+			// RFC 9110, 8.6; in its own spelling net/http drops it.
+			req.Header["content-length"] = []string{"0"}
+		}
+		return req, body
 	}
-	payload := []byte(call.Payload)
-	if len(payload) == 0 {
-		payload = []byte("{}") // what a run without a payload has
-	}
-	body := bytes.NewReader(payload)
 	// In this form, and no other, net/http writes headers and body in one go.
-	req.Body, req.ContentLength = io.NopCloser(body), int64(len(payload))
+	req.Body, req.ContentLength = io.NopCloser(body), int64(len(content))
 	return req, body
+}
+
+// content is the body that is sent.
+func (p *plan) content(call *jobs.Call) []byte {
+	switch {
+	case p.bare:
+		return nil
+	case call.Body != nil:
+		return call.Body
+	case len(call.Payload) == 0:
+		return []byte("{}") // what a run without a payload has
+	}
+	return call.Payload
 }
 
 // runHeaders is how many headers a run adds at most.
@@ -152,12 +181,19 @@ const runHeaders = 10
 // Nightshift-Scheduled-For and Nightshift-Catch-Up (true or false) are sent only for a run that
 // has a planned instant. Nightshift-Deadline is when the attempt's time is up. Instants are
 // RFC 3339 UTC with milliseconds. With nightshift_headers: false none of these is sent, but
-// Idempotency-Key and traceparent are.
-func (p *plan) header(call *jobs.Call) http.Header {
+// Idempotency-Key, traceparent and those of a signature are.
+func (p *plan) header(call *jobs.Call, content []byte, now func() time.Time) http.Header {
+	if p.elsewhere {
+		return p.template.Header
+	}
+	room := runHeaders
+	if p.keys != nil {
+		room += signHeaders
+	}
 	h := headers{
 		plan:   p,
-		all:    make(http.Header, len(p.template.Header)+runHeaders),
-		values: make([]string, 0, runHeaders),
+		all:    make(http.Header, len(p.template.Header)+room),
+		values: make([]string, 0, room),
 	}
 	for name, values := range p.template.Header {
 		h.all[name] = values
@@ -183,6 +219,9 @@ func (p *plan) header(call *jobs.Call) http.Header {
 	if call.Traceparent != "" {
 		h.add("Traceparent", call.Traceparent)
 	}
+	if p.keys != nil {
+		h.sign(call.Operation.String(), content, now())
+	}
 	return h.all
 }
 
@@ -196,7 +235,7 @@ type headers struct {
 // add leaves out a header that the job sets itself, and a value with a control character: it
 // comes from the server and would be a fault there, but it must not fail the attempt.
 func (h *headers) add(name, value string) {
-	if h.plan.overrides[name] || strings.IndexFunc(value, isControl) >= 0 {
+	if _, own := h.plan.own[name]; own || strings.IndexFunc(value, isControl) >= 0 {
 		return
 	}
 	h.values = append(h.values, value)

@@ -232,7 +232,7 @@ func TestWhatCanBeSavedCanBeSent(t *testing.T) {
 			t.Errorf("%+v: %v", w, err)
 			continue
 		}
-		req, _ := p.request(t.Context(), kindtest.NewCall(jobs.Spec{Webhook: &w}))
+		req, _ := p.request(t.Context(), kindtest.NewCall(jobs.Spec{Webhook: &w}), time.Now)
 		if err := req.Write(io.Discard); err != nil {
 			t.Errorf("%+v: %v", w, err)
 		}
@@ -270,7 +270,7 @@ func TestHeadersThatFrameTheRequestAreRefused(t *testing.T) {
 func TestPlansAreBounded(t *testing.T) {
 	ps := plans{userAgent: "test"}
 	for range 3 * maxPlans {
-		if _, err := ps.of(&jobs.Webhook{URL: "http://127.0.0.1/"}); err != nil {
+		if _, err := ps.of(&jobs.Webhook{URL: "http://127.0.0.1/"}, false); err != nil {
 			t.Fatal(err)
 		}
 		if len(ps.known) > maxPlans {

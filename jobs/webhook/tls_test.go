@@ -22,7 +22,8 @@ import (
 )
 
 // secure starts an HTTPS receiver with a certificate for this name and time, and the pool that
-// trusts it.
+// trusts it. It answers with the body that came and with what stood in Authorization as X-Got; with
+// ?to=URL it redirects.
 func secure(
 	t *testing.T, name string, until time.Time, change func(*tls.Config),
 ) (*httptest.Server, *x509.CertPool) {
@@ -52,6 +53,11 @@ func secure(
 	trust.AddCert(parsed)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("X-Got", r.Header.Get("Authorization"))
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+			return
+		}
 		_, _ = w.Write(body)
 	}))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -88,12 +88,13 @@ func New(cfg Config) *Kind {
 // Close closes the kept connections. Attempts that still run close theirs as they end.
 func (k *Kind) Close() { k.transport.CloseIdleConnections() }
 
-// Run executes one attempt: one request, written once, and its answer. A report has ExitCode -1.
+// Run executes one attempt: one request, written once, and its answer; with follow_redirects one
+// more for each redirect. A report has ExitCode -1.
 //
 // When ctx ends or call.Kill is closed the connection is closed at once and Stopped is set: to the
 // cause of ctx, or to jobs.ErrShutdown where only Kill was closed.
 func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
-	p, err := k.plans.of(call.Spec.Webhook)
+	p, err := k.plans.of(call.Spec.Webhook, call.Rendered)
 	if err != nil {
 		return failed(&jobs.Failure{Kind: jobs.FailInvalid, Message: err.Error()})
 	}
@@ -108,21 +109,30 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 			}
 		}()
 	}
-	x := exchange{plan: p, phase: phaseConnect}
+	x := exchange{plan: p, now: k.now, phase: phaseConnect}
+	var rep jobs.Report
 	if err := x.do(ctx, k.transport, call); err != nil {
-		return k.broken(ctx, &x, err)
+		rep = k.broken(ctx, &x, call, err)
+	} else {
+		rep = k.judge(&x, call)
 	}
-	return k.judge(&x, call)
+	x.tellHops(&rep)
+	return rep
 }
 
 // broken reports an attempt that has no full answer: it was stopped, or the exchange failed.
-func (k *Kind) broken(ctx context.Context, x *exchange, err error) jobs.Report {
+func (k *Kind) broken(ctx context.Context, x *exchange, call *jobs.Call, err error) jobs.Report {
 	stopped := ctx.Err() != nil
 	if !stopped && x.resp != nil && !succeeded(x.resp.StatusCode) {
-		// The status alone is the verdict; what is missing of the body is only noted.
-		rep := k.judge(x, nil)
-		rep.Notes = append(rep.Notes, "the answer broke off after "+bytesText(x.size))
-		return rep
+		if x.redirects() {
+			x.refusal = "it is not followed: it broke off"
+		}
+		if good, why := x.verdict(call); !good {
+			// What came is verdict enough; what is missing of the body is only noted.
+			rep := k.judgeFailed(x, why)
+			rep.Notes = append(rep.Notes, "the answer broke off after "+bytesText(x.size))
+			return rep
+		}
 	}
 	rep := failed(failureOf(x, err))
 	if x.resp != nil {

@@ -241,7 +241,7 @@ func (s *Store) Remove(ctx context.Context, id jobs.ID, by store.By) error {
 		}
 		last, err := readEnded(tx, id.Seq())
 		if err == nil {
-			err = removeRun(tx, last)
+			err = s.removeRun(tx, last)
 		}
 		if err == nil {
 			err = keepFloor(tx, id.Seq())

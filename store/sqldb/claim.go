@@ -13,8 +13,9 @@ const (
 	runColumns = `r.seq, r.tail, r.version, r.state, r.due_at, r.priority, r.number, r.charged, r.deaths,
     r.cause, r.created_at, r.run_at, r.attempt_at, r.started_at, r.finished_at, r.cancel_at,
     r.max_attempts, r.timeout, r.queue, r.operation, r.requeued_from, r.requeued_to, r.correlation,
-    r.key, r.labels, r.traceparent, r.created_by, r.budgets, r.error_kind, r.error_type, r.error_message`
-	runColumnCount  = 31
+    r.key, r.labels, r.traceparent, r.created_by, r.budgets, r.error_kind, r.error_type, r.error_message,
+    r.host`
+	runColumnCount  = 32
 	columnAttemptAt = 12
 
 	selectDue = `
@@ -258,6 +259,9 @@ func (s *Store) start(tx Tx, t *turn, now jobs.Time) (store.Lease, error) {
 		run.StartedAt = now
 	}
 	lease, err := s.lease(tx, run, t.job, now)
+	if err == nil {
+		lease.Checkpoint, err = s.checkpoint(tx, run.OperationID)
+	}
 	if err == nil && run.Counts.Number > 1 {
 		_, err = one(tx, selectLogBytes, func(r Row) { lease.LogBytes = r.Int(0) }, run.ID.Seq())
 	}

@@ -27,7 +27,7 @@ var index = map[string]string{
 	// enqueue
 	"selectJobRow": "sqlite_autoindex_jobs_1 (name=?)",
 	"selectKey":    "keys USING PRIMARY KEY (job=? AND sort=? AND key=?)",
-	"selectLane":   "sqlite_autoindex_lanes_1 (job=? AND pool=?)",
+	"selectLane":   "sqlite_autoindex_lanes_1 (job=? AND pool=? AND held=?)",
 	// claim
 	"selectDue":           "runs_due (due_at<?)",
 	"selectNext":          "INDEX runs_due",
@@ -41,11 +41,25 @@ var index = map[string]string{
 	"updateQueued":        "INTEGER PRIMARY KEY (rowid=?)",
 	"updateLane":          "INTEGER PRIMARY KEY (rowid=?)",
 	// finish
-	"updateEnded":    "INTEGER PRIMARY KEY (rowid=?)",
-	"updateAgain":    "INTEGER PRIMARY KEY (rowid=?)",
-	"selectFence":    "INTEGER PRIMARY KEY (rowid=?)",
-	"deleteAttempt":  "PRIMARY KEY (run=? AND number=?)",
-	"selectLogBytes": "sqlite_autoindex_logs_1 (run=?)",
+	"updateEnded":      "INTEGER PRIMARY KEY (rowid=?)",
+	"updateAgain":      "INTEGER PRIMARY KEY (rowid=?)",
+	"selectFence":      "INTEGER PRIMARY KEY (rowid=?)",
+	"deleteAttempt":    "PRIMARY KEY (run=? AND number=?)",
+	"selectLogBytes":   "sqlite_autoindex_logs_1 (run=?)",
+	"selectHoldable":   "r USING INTEGER PRIMARY KEY (rowid=?)",
+	"selectCheckpoint": "checkpoints USING PRIMARY KEY (operation=?)",
+	"selectOperation":  "INTEGER PRIMARY KEY (rowid=?)",
+	// release
+	"selectHeldLanes": "lanes_held (held>?)",
+	"updateReleased":  "runs_queued (lane=?)",
+	// save
+	"selectJob":          "sqlite_autoindex_jobs_1 (name=?)",
+	"selectDocument":     "sqlite_autoindex_documents_1 (kind=? AND name=?)",
+	"selectSetJobs":      "jobs_set (in_set=?)",
+	"selectSetDocuments": "documents_set (in_set=?)",
+	"selectNamers":       "refs_named (kind=? AND name=?)",
+	"selectFollowed":     "refs USING PRIMARY KEY (job=? AND kind=?)",
+	"deleteRefs":         "refs USING PRIMARY KEY (job=?)",
 	// delete, upgrade
 	"updateQueuedCancelled":  "runs_queued (lane=?)",
 	"updateDueCancelled":     "runs_due (due_at>?)",
@@ -72,12 +86,14 @@ var index = map[string]string{
 	"selectFailedAttempts":   "attempts USING PRIMARY KEY (run=?)",
 	"selectPayload":          "payloads USING INTEGER PRIMARY KEY (rowid=?)",
 	"selectAudit":            "audit USING INTEGER PRIMARY KEY (rowid<?)",
+	"selectDocuments":        "documents_kind (kind=? AND rowid<?)",
 	// prune
-	"selectPruneRuns": "runs_job (job=? AND rowid>? AND rowid<?)",
-	"selectOldKeys":   "keys_until",
-	"deleteKey":       "PRIMARY KEY (job=? AND sort=? AND key=?)",
-	"deleteAttempts":  "PRIMARY KEY (run=?)",
-	"deleteLogs":      "sqlite_autoindex_logs_1 (run=?)",
+	"selectPruneRuns":          "runs_job (job=? AND rowid>? AND rowid<?)",
+	"selectOldKeys":            "keys_until",
+	"deleteKey":                "PRIMARY KEY (job=? AND sort=? AND key=?)",
+	"deleteAttempts":           "PRIMARY KEY (run=?)",
+	"deleteOrphanedCheckpoint": "runs_operation (operation=?)",
+	"deleteLogs":               "sqlite_autoindex_logs_1 (run=?)",
 }
 
 // allowed are the statements that may scan or sort, and why.
@@ -86,8 +102,12 @@ var allowed = map[string]struct{ steps, why string }{
 		"SCAN tokens, USE TEMP B-TREE FOR ORDER BY",
 		"few rows, read when one changed; they are sorted by age",
 	},
-	"deleteOldAudit": {"SCAN audit", "in the order of ids, up to the inner LIMIT"},
-	"selectStates":   {"USE TEMP B-TREE FOR GROUP BY", "two groups"},
+	"selectSecrets": {
+		"SCAN secrets USING INDEX sqlite_autoindex_secrets_1", "few rows, read when one changed",
+	},
+	"selectAnyCheckpoint": {"SCAN checkpoints", "whether there is a row: the first will do"},
+	"deleteOldAudit":      {"SCAN audit", "in the order of ids, up to the inner LIMIT"},
+	"selectStates":        {"USE TEMP B-TREE FOR GROUP BY", "two groups"},
 	"updateShifted": {
 		"SCAN runs USING INDEX runs_due", "what retries, when the wall clock was set",
 	},
@@ -230,7 +250,7 @@ func populated(t *testing.T) *sql.DB {
 		j, err := jobs.ParseJob(
 			[]byte(`{"name":"` + name + `","webhook":{"url":"http://127.0.0.1:9/"}}`))
 		check(t, err)
-		_, err = s.PutJobs(ctx, []store.PutJob{{Job: j}}, store.By{Actor: "test", Now: now})
+		_, err = s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: j}}}, store.By{Actor: "test", Now: now})
 		check(t, err)
 		var subs []store.Submission
 		for k := range 100 {

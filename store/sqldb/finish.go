@@ -3,7 +3,9 @@ package sqldb
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -42,12 +44,14 @@ WHERE LENGTH(excluded.data) >= LENGTH(logs.data)`
 
 // finish ends one attempt, if it is still the run's: the number is the fence.
 func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
-	t := &f.Transition
 	changed := int64(0)
 	var err error
-	if t.State.Terminal() {
+	switch {
+	case f.Held != "":
+		changed, err = s.hold(tx, f)
+	case f.Transition.State.Terminal():
 		changed, err = s.end(tx, f)
-	} else {
+	default:
 		changed, err = s.again(tx, f)
 	}
 	if err != nil {
@@ -56,10 +60,38 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 	if changed == 0 {
 		return refuse(tx, f)
 	}
-	if err := s.keepAttempt(tx, f); err != nil {
-		return store.FinishResult{}, err
+	if f.Held != "" {
+		return store.FinishResult{}, nil
 	}
-	return store.FinishResult{}, writeLog(tx, f.Log)
+	spawned, without, err := s.spawn(tx, f.Spawn)
+	if err == nil {
+		err = s.keepAttempt(tx, f, without)
+	}
+	if err == nil {
+		err = s.keepCheckpoint(tx, f)
+	}
+	if err == nil {
+		err = writeLog(tx, f.Log)
+	}
+	return store.FinishResult{Spawned: spawned}, err
+}
+
+// spawn makes the runs that follow, and names the jobs that do not stand any more.
+func (s *Store) spawn(
+	tx Tx, subs []store.Submission,
+) (made []store.Submitted, without []string, err error) {
+	for i := range subs {
+		out, err := s.enqueue(tx, &subs[i])
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			without = append(without, subs[i].Run.Job)
+		case err != nil:
+			return nil, nil, fmt.Errorf("make the run of job %s that follows: %w", subs[i].Run.Job, err)
+		default:
+			made = append(made, out)
+		}
+	}
+	return made, without, nil
 }
 
 func (s *Store) end(tx Tx, f *store.Finish) (int64, error) {
@@ -136,7 +168,8 @@ func marshalBudgets(budgets map[string]int) (any, error) {
 	return string(text), err
 }
 
-func (s *Store) keepAttempt(tx Tx, f *store.Finish) error {
+// keepAttempt keeps the attempt; without are the jobs of which no run followed.
+func (s *Store) keepAttempt(tx Tx, f *store.Finish, without []string) error {
 	t := &f.Transition
 	var failure, action, by, reason, result any
 	if t.Error != nil {
@@ -146,7 +179,12 @@ func (s *Store) keepAttempt(tx Tx, f *store.Finish) error {
 		}
 		failure = string(text)
 	}
-	if d := t.Decision; d.By != "success" || d.Reason != "" {
+	d := t.Decision
+	if len(without) > 0 {
+		d.Reason = strings.TrimPrefix(d.Reason+"; ", "; ") + "no run follows of " +
+			strings.Join(without, ", ") + ": there is no such job any more"
+	}
+	if d.By != "success" || d.Reason != "" {
 		action, by, reason = d.Action, d.By, d.Reason
 	}
 	if f.Result != nil {

@@ -11,8 +11,12 @@ import (
 )
 
 const (
+	// listedColumns follow runColumns where scanListed reads.
+	listedColumns = `, j.name, j.queue, j.paused_at, j.pause_note,
+    (SELECT l.held FROM lanes l WHERE l.id = r.lane)`
+	listedCount   = runColumnCount + 5
 	selectHistory = `
-SELECT ` + runColumns + `, j.name, j.queue, j.paused_at, j.pause_note, p.body
+SELECT ` + runColumns + listedColumns + `, p.body
 FROM runs r JOIN jobs j ON j.id = r.job LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 	selectAttempts = `
 SELECT number, version, started_at, finished_at, outcome, http_status, exit_code, action, by, reason, next_at,
@@ -37,7 +41,7 @@ func (s *Store) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
 		var bad error
 		_, err := one(tx, selectHistory, func(r Row) {
 			run, bad = scanListed(r)
-			run.Payload, started = payloadOf(r, runColumnCount+4), r.Time(columnAttemptAt)
+			run.Payload, started = payloadOf(r, listedCount), r.Time(columnAttemptAt)
 		}, id.Seq())
 		if err = errors.Join(err, bad); err != nil {
 			return err
@@ -61,7 +65,7 @@ func (s *Store) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
 	return run, nil
 }
 
-// scanListed reads runColumns and the job's name, queue, pause and why it is paused.
+// scanListed reads runColumns and listedColumns.
 func scanListed(r Row) (*jobs.Run, error) {
 	run, err := scanRun(r)
 	run.Job = r.Text(runColumnCount)
@@ -76,6 +80,9 @@ func scanListed(r Row) (*jobs.Run, error) {
 		}
 		if !r.Null(runColumnCount + 2) {
 			run.HeldBy = jobs.HeldByPause(run.Job, r.Text(runColumnCount+3))
+		}
+		if secret := r.Text(runColumnCount + 4); secret != "" {
+			run.HeldBy = jobs.HeldBySecret(secret)
 		}
 	}
 	return run, err

@@ -10,6 +10,7 @@ import (
 type laneKey struct {
 	job  int64
 	pool store.Pool
+	held string // the secret that its runs wait for: it never opens; "": none
 }
 
 type laneRow struct {
@@ -22,12 +23,12 @@ type laneRow struct {
 const (
 	microsPerMilli  = 1000
 	rankPerPriority = int64(jobs.RankPerPriority / 1e6) // milliseconds
-	selectLane      = `SELECT id, turn_at, head, rank FROM lanes WHERE job = $1 AND pool = $2`
+	selectLane      = `SELECT id, turn_at, head, rank FROM lanes WHERE job = $1 AND pool = $2 AND held = $3`
 	selectLaneByID  = `SELECT id, turn_at, head, rank FROM lanes WHERE id = $1`
 	insertLane      = `
-INSERT INTO lanes (job, pool, open, turn_at) VALUES ($1, $2, $3, 0) RETURNING id`
+INSERT INTO lanes (job, pool, held, open, turn_at) VALUES ($1, $2, $3, $4, 0) RETURNING id`
 	updateLane      = `UPDATE lanes SET turn_at = $2, head = $3, rank = $4 WHERE id = $1`
-	updateLanesOpen = `UPDATE lanes SET open = $2 WHERE job = $1`
+	updateLanesOpen = `UPDATE lanes SET open = $2 WHERE job = $1 AND held = ''`
 	selectLaneHead  = `
 SELECT rank, due_at, priority FROM runs WHERE lane = $1 AND state = 2 ORDER BY rank, seq LIMIT 1`
 	selectLastTurn    = `SELECT MAX(turn_at) FROM lanes`
@@ -47,16 +48,21 @@ func headOf(turn int64, due jobs.Time, priority int) int64 {
 	return max(turn, int64(due)*microsPerMilli) - int64(priority)*rankPerPriority*microsPerMilli
 }
 
-func (s *Store) lane(tx Tx, job *jobRow, pool store.Pool) (*laneRow, error) {
-	key := laneKey{job.id, pool}
+// lane is where new runs of a job go.
+func (s *Store) lane(tx Tx, job *jobRow) (*laneRow, error) {
+	return s.laneAt(tx, laneKey{job: job.id, pool: job.pool}, !job.paused)
+}
+
+// laneAt makes the lane where there is none, open or not.
+func (s *Store) laneAt(tx Tx, key laneKey, open bool) (*laneRow, error) {
 	if row := s.laneRows[key]; row != nil {
 		return row, nil
 	}
 	row := &laneRow{}
-	found, err := one(tx, selectLane, row.read, job.id, int64(pool))
+	found, err := one(tx, selectLane, row.read, key.job, int64(key.pool), key.held)
 	if err == nil && !found {
-		_, err = one(tx, insertLane, func(r Row) { row.id = r.Int(0) }, job.id, int64(pool),
-			!job.paused)
+		_, err = one(tx, insertLane, func(r Row) { row.id = r.Int(0) }, key.job, int64(key.pool),
+			key.held, open)
 	}
 	if err != nil {
 		return nil, err

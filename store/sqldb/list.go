@@ -61,7 +61,7 @@ type listQuery struct{ rows, bounds string }
 
 func newListQuery(window string) listQuery {
 	return listQuery{
-		rows: "SELECT " + runColumns + ", j.name, j.queue, j.paused_at, j.pause_note" +
+		rows: "SELECT " + runColumns + listedColumns +
 			strings.Replace(filterRuns, "%", window, 1) + " ORDER BY r.seq DESC",
 		bounds: "SELECT MIN(seq), COUNT(*) FROM (" + strings.Replace(window, "*", "seq", 2) + ") w",
 	}

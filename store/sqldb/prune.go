@@ -84,7 +84,7 @@ func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool,
 		done = false
 		at, left := s.pruned, limit
 		for left > 0 && !at.keys {
-			looked, err := pruneNextJob(tx, &at, now, left)
+			looked, err := s.pruneNextJob(tx, &at, now, left)
 			if err != nil {
 				return err
 			}
@@ -109,7 +109,9 @@ func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool,
 }
 
 // pruneNextJob looks at up to limit runs of the job the cursor is at, oldest first.
-func pruneNextJob(tx Tx, at *pruneCursor, now jobs.Time, limit int) (looked int, err error) {
+func (s *Store) pruneNextJob(
+	tx Tx, at *pruneCursor, now jobs.Time, limit int,
+) (looked int, err error) {
 	var job int64
 	var doc []byte
 	found, err := one(tx, selectPruneJob, func(r Row) { job, doc = r.Int(0), r.Bytes(1) }, at.job)
@@ -130,20 +132,20 @@ func pruneNextJob(tx Tx, at *pruneCursor, now jobs.Time, limit int) (looked int,
 	// looked at; but what the clock gave an id in the future is.
 	old, present := int64(max(now.Add(-shortest)+1, 0))<<12, int64(now+1)<<12
 	if at.seq < old {
-		if looked, err = pruneRuns(tx, at, keep, now, min(old, present), limit); err != nil ||
+		if looked, err = s.pruneRuns(tx, at, keep, now, min(old, present), limit); err != nil ||
 			looked == limit {
 			return looked, err
 		}
 	}
 	at.seq = max(at.seq, present-1)
-	more, err := pruneRuns(tx, at, keep, now, math.MaxInt64, limit-looked)
+	more, err := s.pruneRuns(tx, at, keep, now, math.MaxInt64, limit-looked)
 	if looked += more; err == nil && looked < limit {
 		at.job, at.seq = job+1, 0
 	}
 	return looked, err
 }
 
-func pruneRuns(
+func (s *Store) pruneRuns(
 	tx Tx, at *pruneCursor, keep jobs.Retention, now jobs.Time, before int64, limit int,
 ) (looked int, err error) {
 	var rows []endedRun
@@ -161,7 +163,7 @@ func pruneRuns(
 		gone, err := outlived(tx, row, keep, now)
 		if err == nil && gone {
 			last = at.seq
-			err = removeRun(tx, row)
+			err = s.removeRun(tx, row)
 		}
 		if err != nil {
 			return 0, err
@@ -213,7 +215,7 @@ func dealtWith(tx Tx, e endedRun) (jobs.Time, error) {
 
 // removeRun deletes all that belongs to a run. The failure that it was requeued from learns what
 // became of it: made good, or open again.
-func removeRun(tx Tx, e endedRun) error {
+func (s *Store) removeRun(tx Tx, e endedRun) error {
 	if !e.from.IsNil() {
 		dealt, err := dealtWith(tx, e)
 		if err != nil {
@@ -228,12 +230,20 @@ func removeRun(tx Tx, e endedRun) error {
 			return err
 		}
 	}
+	operation := e.id
+	if kept, err := s.keepsCheckpoints(tx); err != nil {
+		return err
+	} else if kept {
+		if operation, err = operationOf(tx, e.id); err != nil {
+			return err
+		}
+	}
 	for _, q := range []string{deleteLogs, deleteAttempts, deletePayload, deleteRun} {
 		if _, err := tx.Exec(q, e.id.Seq()); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.dropOrphanedCheckpoint(tx, operation)
 }
 
 // keepFloor notes the number of a deleted run that was the newest: ids never go back.

@@ -24,7 +24,7 @@ func scanRun(r Row) (*jobs.Run, error) {
 		Timeout: jobs.Duration(r.Int(17) * 1e6),
 		Queue:   r.Text(18), OperationID: r.ID(19), RequeuedFrom: r.ID(20), RequeuedTo: r.ID(21),
 		CorrelationID: r.Text(22), IdempotencyKey: r.Text(23), Traceparent: r.Text(25),
-		CreatedBy: r.Text(26),
+		CreatedBy: r.Text(26), Host: r.Text(31),
 	}
 	run.Counts = jobs.Counts{Number: int(r.Int(6)), Charged: int(r.Int(7)), Deaths: int(r.Int(8))}
 	if run.OperationID.IsNil() {

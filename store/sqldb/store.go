@@ -21,6 +21,7 @@ type Store struct {
 	laneByID map[int64]*laneRow
 	specs    map[specKey]*pinned
 	pruned   pruneCursor
+	saves    saves // whether any checkpoint is kept
 	lastTurn int64 // microseconds; turns only grow, whatever the clock does
 }
 
@@ -67,6 +68,7 @@ func (s *Store) forget() {
 	s.laneRows = map[laneKey]*laneRow{}
 	s.laneByID = map[int64]*laneRow{}
 	s.specs = map[specKey]*pinned{}
+	s.saves = savesUnknown
 }
 
 const selectJobRow = `
@@ -88,7 +90,7 @@ func (s *Store) jobRow(tx Tx, name string) (*jobRow, error) {
 			return
 		}
 		row = &jobRow{
-			id: r.Int(0), name: name, version: int(r.Int(1)), pool: PoolOf(spec.Kind()),
+			id: r.Int(0), name: name, version: int(r.Int(1)), pool: store.PoolOf(spec.Kind()),
 			paused: !r.Null(2), deleted: !r.Null(3),
 		}
 	}, name)
@@ -112,14 +114,6 @@ func (s *Store) liveJob(tx Tx, name string) (*jobRow, error) {
 		err = fmt.Errorf("job %q: %w", name, store.ErrNotFound)
 	}
 	return row, err
-}
-
-// PoolOf is the sort of worker a kind of job needs.
-func PoolOf(kind string) store.Pool {
-	if kind == jobs.KindScript {
-		return store.PoolScript
-	}
-	return store.PoolWebhook
 }
 
 func parseSpec(text []byte) (*jobs.Spec, error) {

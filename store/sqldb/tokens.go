@@ -24,7 +24,7 @@ WHERE name = $1`
 	deleteToken     = `DELETE FROM tokens WHERE name = $1`
 )
 
-// PutToken implements store.Catalog. A zero hash keeps the secret of a token that stands.
+// PutToken implements store.Access. A zero hash keeps the secret of a token that stands.
 func (s *Store) PutToken(
 	ctx context.Context, t store.Token, ifMatch *int64, by store.By,
 ) (created bool, err error) {
@@ -104,7 +104,7 @@ func scanToken(r Row) (store.Token, error) {
 	return t, nil
 }
 
-// Tokens implements store.Catalog.
+// Tokens implements store.Access.
 func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 	var list []store.Token
 	err := s.db.Read(ctx, func(tx Tx) error {
@@ -117,7 +117,7 @@ func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 	return list, err
 }
 
-// DeleteToken implements store.Catalog.
+// DeleteToken implements store.Access.
 func (s *Store) DeleteToken(ctx context.Context, name string, by store.By) error {
 	return s.db.Write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(deleteToken, name)
@@ -131,7 +131,7 @@ func (s *Store) DeleteToken(ctx context.Context, name string, by store.By) error
 	})
 }
 
-// TouchTokens implements store.Catalog.
+// TouchTokens implements store.Access.
 func (s *Store) TouchTokens(ctx context.Context, used map[string]jobs.Time) error {
 	return s.db.Write(ctx, func(tx Tx) error {
 		for name, at := range used {

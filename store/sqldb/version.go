@@ -78,7 +78,7 @@ func (s *Store) UpgradeRuns(ctx context.Context, job string, by store.By) (moved
 		if err != nil {
 			return err
 		}
-		l, err := s.lane(tx, row, row.pool)
+		l, err := s.lane(tx, row)
 		if err != nil {
 			return err
 		}

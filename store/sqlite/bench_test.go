@@ -23,7 +23,7 @@ func benchStore(b *testing.B, n, lanes int) (store.Store, *jobs.IDs) {
 	s := openAt(b, filepath.Join(b.TempDir(), "n.db"))
 	ctx := context.Background()
 	for i := range lanes {
-		_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob(fmt.Sprint("job", i))}},
+		_, err := s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: plainJob(fmt.Sprint("job", i))}}},
 			store.By{Actor: "bench", Now: testTime})
 		check(b, err)
 	}

@@ -57,7 +57,7 @@ func TestLocksAreHeldWhileTheServerWorks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "n.db")
 	s := openAt(t, path)
 	ctx := context.Background()
-	_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}},
+	_, err := s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: plainJob("a")}}},
 		store.By{Actor: "test", Now: testTime})
 	check(t, err)
 	lines, _, _ := child(t, "probe", path)
@@ -95,7 +95,7 @@ func TestLogStaysShortWhileReadsOverlap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "n.db")
 	s := openAt(t, path)
 	ctx := context.Background()
-	_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}},
+	_, err := s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: plainJob("a")}}},
 		store.By{Actor: "test", Now: testTime})
 	check(t, err)
 	ids := jobs.NewIDs(0, func() uint64 { return 1 })
@@ -159,7 +159,7 @@ func TestTidyGivesSpaceBack(t *testing.T) {
 	s := openAt(t, path)
 	ctx := context.Background()
 	by := store.By{Actor: "test", Now: testTime}
-	_, err := s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}}, by)
+	_, err := s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: plainJob("a")}}}, by)
 	check(t, err)
 	sub := submission(jobs.NewIDs(0, func() uint64 { return 1 }), "a")
 	sub.Run.Payload = jobs.Raw(`"` + strings.Repeat("x", 2<<20) + `"`)

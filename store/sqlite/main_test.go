@@ -82,7 +82,7 @@ func enqueueForEver(path string) {
 	}
 	floor, err := s.Floor(ctx)
 	if err == nil {
-		_, err = s.PutJobs(ctx, []store.PutJob{{Job: plainJob("a")}},
+		_, err = s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: plainJob("a")}}},
 			store.By{Actor: "test", Now: 1})
 	}
 	if err != nil {

@@ -172,7 +172,7 @@ func TestCloseLeavesOneCompleteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "n.db")
 	s := openAt(t, path)
-	_, err := s.PutJobs(t.Context(), []store.PutJob{{Job: plainJob("a")}},
+	_, err := s.Save(t.Context(), store.Changes{Jobs: []store.PutJob{{Job: plainJob("a")}}},
 		store.By{Actor: "test", Now: testTime})
 	check(t, err)
 	check(t, s.Close())

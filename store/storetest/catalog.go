@@ -40,12 +40,12 @@ var jobClaims = []claim{
 	{"CreateRefusesWhatStands", func(w *world) {
 		w.jobs("a")
 		for _, j := range []*jobs.Job{webhook("a", "", ""), webhook("a", "other", "")} {
-			_, err := w.PutJobs(w.ctx, []store.PutJob{{Job: j, Create: true}}, w.by())
+			_, err := w.save(store.PutJob{Job: j, Create: true})
 			w.wantErr(err, store.ErrExists)
 		}
 		_, err := w.DeleteJob(w.ctx, "a", nil, w.by())
 		w.check(err)
-		_, err = w.PutJobs(w.ctx, []store.PutJob{{Job: webhook("a", "", ""), Create: true}}, w.by())
+		_, err = w.save(store.PutJob{Job: webhook("a", "", ""), Create: true})
 		w.check(err)
 	}},
 	{"PutIsAllOrNoneAndEveryFaultListed", putAllOrNone},
@@ -89,7 +89,7 @@ func sameDocument(w *world) {
 	job, err := w.Job(w.ctx, "a")
 	w.check(err)
 	for _, put := range []store.PutJob{{Job: webhook("a", "", "")}, {Job: webhook("a", "", ""), IfMatch: new(int64(1))}} {
-		saved, err := w.PutJobs(w.ctx, []store.PutJob{put}, w.by())
+		saved, err := w.save(put)
 		w.check(err)
 		equal(w, "created, changed", words(saved[0].Created, saved[0].Changed), "false false")
 		if d := diff(saved[0].Job, job); d != "" {
@@ -113,7 +113,7 @@ func ifMatch(w *world) {
 	}{{"a", 0, store.ErrStale}, {"a", 2, store.ErrStale}, {"b", 1, store.ErrStale}, {"a", 1, nil}, {"a", 1, store.ErrStale}, {"a", 2, nil}} {
 		w.tick(time.Second)
 		j := webhook(c.name, "", `,"description":"`+strconv.Itoa(int(w.now))+`"`)
-		_, err := w.PutJobs(w.ctx, []store.PutJob{{Job: j, IfMatch: &c.match}}, w.by())
+		_, err := w.save(store.PutJob{Job: j, IfMatch: &c.match})
 		if !errors.Is(err, c.want) {
 			w.Fatalf("put %s at revision %d: %v, want %v", c.name, c.match, err, c.want)
 		}
@@ -122,18 +122,17 @@ func ifMatch(w *world) {
 	w.wantErr(err, store.ErrStale)
 	_, err = w.DeleteJob(w.ctx, "a", new(int64(3)), w.by())
 	w.check(err)
-	_, err = w.PutJobs(w.ctx, []store.PutJob{{Job: webhook("a", "", ""), IfMatch: new(int64(4))}},
-		w.by())
+	_, err = w.save(store.PutJob{Job: webhook("a", "", ""), IfMatch: new(int64(4))})
 	w.wantErr(err, store.ErrStale)
 }
 
 func putAllOrNone(w *world) {
 	w.jobs("a", "b")
-	_, err := w.PutJobs(w.ctx, []store.PutJob{
-		{Job: webhook("new", "", "")},
-		{Job: webhook("a", "x", ""), Create: true},
-		{Job: webhook("b", "x", ""), IfMatch: new(int64(9))},
-	}, w.by())
+	_, err := w.save(
+		store.PutJob{Job: webhook("new", "", "")},
+		store.PutJob{Job: webhook("a", "x", ""), Create: true},
+		store.PutJob{Job: webhook("b", "x", ""), IfMatch: new(int64(9))},
+	)
 	w.wantErr(err, store.ErrExists)
 	w.wantErr(err, store.ErrStale)
 	var bad []int

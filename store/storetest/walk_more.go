@@ -24,7 +24,7 @@ func (w *walker) walkPut() {
 		put.IfMatch = new(int64(w.IntN(4)))
 	}
 	created, changed, wantErr := w.model.put(put)
-	saved, err := w.PutJobs(w.ctx, []store.PutJob{put}, w.by())
+	saved, err := w.save(put)
 	w.sameErr(err, wantErr)
 	if err != nil {
 		return

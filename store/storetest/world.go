@@ -92,11 +92,17 @@ func document(text string) *jobs.Job {
 }
 
 // put saves one job.
-func (w *world) put(j *jobs.Job) store.Saved {
+func (w *world) put(j *jobs.Job) store.SavedJob {
 	w.Helper()
-	saved, err := w.PutJobs(w.ctx, []store.PutJob{{Job: j}}, w.by())
+	saved, err := w.save(store.PutJob{Job: j})
 	w.check(err)
 	return saved[0]
+}
+
+// save saves jobs at once, as the API does.
+func (w *world) save(puts ...store.PutJob) ([]store.SavedJob, error) {
+	saved, err := w.Save(w.ctx, store.Changes{Jobs: puts}, w.by())
+	return saved.Jobs, err
 }
 
 // jobs puts plain webhooks of these names.

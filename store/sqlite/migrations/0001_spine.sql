@@ -9,12 +9,44 @@ CREATE TABLE jobs (
     version    INTEGER NOT NULL,            -- the newest
     doc        TEXT    NOT NULL,            -- the document, JSON
     queue      TEXT    NOT NULL,            -- of the document, for lists of runs
+    in_set     TEXT,                        -- of the apply that made it
     paused_at  INTEGER,
     pause_note TEXT,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     deleted_at INTEGER
 ) STRICT;
+
+-- Apply: what bears a set.
+CREATE INDEX jobs_set ON jobs (in_set) WHERE in_set IS NOT NULL;
+
+-- What is registered besides jobs.
+CREATE TABLE documents (
+    id         INTEGER PRIMARY KEY,
+    kind       TEXT    NOT NULL,            -- store.KindPolicy
+    name       TEXT    NOT NULL,
+    revision   INTEGER NOT NULL,
+    doc        TEXT    NOT NULL,            -- JSON
+    in_set     TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (kind, name)
+) STRICT;
+
+CREATE INDEX documents_set ON documents (in_set) WHERE in_set IS NOT NULL;
+-- Lists of a kind.
+CREATE INDEX documents_kind ON documents (kind);
+
+-- The names that the documents of jobs that stand use.
+CREATE TABLE refs (
+    job  INTEGER NOT NULL REFERENCES jobs (id),
+    kind TEXT    NOT NULL,                  -- store.KindJob, store.KindPolicy
+    name TEXT    NOT NULL,
+    PRIMARY KEY (job, kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- Delete: who names it.
+CREATE INDEX refs_named ON refs (kind, name);
 
 CREATE TABLE versions (
     job        INTEGER NOT NULL REFERENCES jobs (id),
@@ -24,21 +56,25 @@ CREATE TABLE versions (
     PRIMARY KEY (job, version)
 ) STRICT, WITHOUT ROWID;
 
--- A lane is the runs of a job that share their gates. head is the place of its first queued run
+-- A lane is the runs of a job that share their gates. One that waits for a secret never opens: its
+-- runs leave it when they are released. head is the place of its first queued run
 -- among the lanes, in microseconds: max(turn_at, due) - 6 s × priority. NULL: nothing queued.
 CREATE TABLE lanes (
     id      INTEGER PRIMARY KEY,
     job     INTEGER NOT NULL REFERENCES jobs (id),
     pool    INTEGER NOT NULL,               -- store.Pool
-    open    INTEGER NOT NULL,               -- 0: its job is paused
+    held    TEXT    NOT NULL,               -- the secret that its runs wait for; '': none
+    open    INTEGER NOT NULL,               -- 0: its job is paused, or it is held
     turn_at INTEGER NOT NULL,               -- when it was last given a turn, microseconds
     head    INTEGER,
     rank    INTEGER,                        -- of the first queued run, milliseconds
-    UNIQUE (job, pool)
+    UNIQUE (job, pool, held)
 ) STRICT;
 
 -- Claim: the lanes whose turn is next.
 CREATE INDEX lanes_turn ON lanes (pool, head) WHERE head IS NOT NULL AND open = 1;
+-- Release: the lanes that wait for a secret.
+CREATE INDEX lanes_held ON lanes (held) WHERE held > '';
 
 -- A run's id is a UUIDv7: seq its growing 60 bits, tail its last 64. Rows are kept small,
 -- payloads and results live apart.
@@ -66,6 +102,7 @@ CREATE TABLE runs (
     max_attempts  INTEGER,                  -- the run's own cap
     timeout       INTEGER,                  -- the run's own, milliseconds
     queue         TEXT,                     -- set when it ends; until then the job's
+    host          TEXT,                     -- that a webhook's URL named at enqueue; NULL: it is written out
     operation     BLOB,                     -- NULL: its own id
     requeued_from BLOB,
     requeued_to   BLOB,
@@ -93,11 +130,20 @@ CREATE INDEX runs_job ON runs (job);
 -- Lists by correlation id.
 CREATE INDEX runs_correlation ON runs (correlation) WHERE correlation IS NOT NULL;
 
+-- Prune: whether a run that goes was the last of its operation.
+CREATE INDEX runs_operation ON runs (operation) WHERE operation IS NOT NULL;
+
 -- No row: the payload is {}.
 CREATE TABLE payloads (
     run  INTEGER PRIMARY KEY,
     body TEXT NOT NULL
 ) STRICT;
+
+-- What operations have saved for their next attempt.
+CREATE TABLE checkpoints (
+    operation BLOB NOT NULL PRIMARY KEY,
+    value     TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE attempts (
     run         INTEGER NOT NULL,
@@ -128,7 +174,8 @@ CREATE TABLE logs (
     PRIMARY KEY (run, attempt, piece)
 ) STRICT;
 
--- sort 1: idempotency keys. A key lives by until, not by its run.
+-- sort 1: idempotency keys; 2: deliveries to doors, whose hash is empty. A key lives by until, not
+-- by its run.
 CREATE TABLE keys (
     job   INTEGER NOT NULL REFERENCES jobs (id),
     sort  INTEGER NOT NULL,
@@ -151,6 +198,14 @@ CREATE TABLE tokens (
     created_at INTEGER NOT NULL,
     last_used  INTEGER,
     revision   INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE secrets (
+    name       TEXT    NOT NULL PRIMARY KEY,
+    sealed     BLOB    NOT NULL,            -- only the runtime can open it
+    revision   INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE audit (

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"nightshift/jobs"
+)
+
+// stage makes what a call of the route needs and gives the parameters of its path.
+func (ts *testServer) stage(r *route) map[string]string {
+	ts.t.Helper()
+	doc := `{"webhook":{"url":"https://example.com/hooks/sync"}}`
+	params := map[string]string{"name": "nightly-sync", "version": "1"}
+	if r.tag == "tokens" {
+		params["name"] = "deploy"
+	}
+	if r.tag == "policies" {
+		params["name"] = "gentle"
+		ts.call("DELETE", "/v1/jobs/nightly-sync", "")
+	}
+	switch r.id {
+	case "create-policy":
+		ts.call("DELETE", "/v1/policies/gentle", "")
+	case "get-policy", "put-policy", "delete-policy":
+		ts.call("PUT", "/v1/policies/gentle", `{"max_attempts":3}`)
+	case "create-job":
+		for _, name := range []string{"nightly-sync", "clean-up"} {
+			ts.call("DELETE", "/v1/jobs/"+name, "")
+		}
+	case "create-token", "put-token":
+		ts.call("DELETE", "/v1/tokens/deploy", "")
+	default:
+		ts.call("PUT", "/v1/tokens/deploy", `{"scopes":["read"]}`)
+		for _, name := range []string{"nightly-sync", "mail-out"} {
+			ts.call("PUT", "/v1/jobs/"+name, doc)
+		}
+	}
+	if strings.Contains(r.path, ":id") {
+		params["id"] = ts.enqueue("nightly-sync", `{"delay":"1h"}`)
+	}
+	if r.id == "requeue-run" || r.id == "delete-run" {
+		ts.call("POST", "/v1/runs/"+params["id"]+"/cancel", "").want(200)
+	}
+	return params
+}
+
+// fill puts parameters into the path of a route.
+func fill(r *route, params map[string]string) string {
+	return pathParam.ReplaceAllStringFunc(r.path, func(p string) string {
+		if value := params[p[1:]]; value != "" {
+			return value
+		}
+		return p
+	})
+}
+
+func TestExamplesOfCallsAreTaken(t *testing.T) {
+	ts := newTestServer(t)
+	sent := 0
+	for _, r := range ts.api.routes {
+		if r.in == nil {
+			continue
+		}
+		for _, s := range samplesOf(r, 0, "", r.in) {
+			t.Run(r.id+"/"+s.name, func(t *testing.T) {
+				ts.t = t
+				ts.call("POST", "/v1/server/drain", "").want(200) // nobody calls example.com
+				got := ts.call(r.method, fill(r, ts.stage(r)), string(s.value.(jobs.Raw)))
+				if !slices.ContainsFunc(r.out, func(o outcome) bool { return o.status == got.status }) {
+					t.Errorf("%s %s: %d %s", r.method, r.path, got.status, got.body)
+				}
+			})
+			sent++
+		}
+	}
+	ts.t = t
+	if sent < 15 {
+		t.Errorf("only %d examples were sent", sent)
+	}
+}
+
+func TestWhatIsReadIsAsDescribed(t *testing.T) {
+	ts := newTestServer(t)
+	ts.call("POST", "/v1/server/drain", "").want(200)
+	for _, r := range ts.api.routes {
+		if r.method == "GET" {
+			ts.call("GET", fill(r, ts.stage(r)), "") // which holds the answer against the description
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"errors"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// inBody is where a fault stands whose document is the body.
+func inBody(_ string, _ int, f jobs.Fault) jobs.Fault {
+	f.Location = at("body", f.Location)
+	return f
+}
+
+// saveError tells what keeps documents from being saved, all of it: 422 where one is not valid, 409
+// where there are only conflicts. place gives a fault of an entry its place in the call.
+func saveError(err error, place func(kind string, i int, f jobs.Fault) jobs.Fault) error {
+	var faults, conflicts []jobs.Fault
+	kind := probNamed
+	for _, e := range flatten(err) {
+		var entry *store.EntryError
+		var named *store.NamedError
+		switch {
+		case errors.As(e, &named):
+			conflicts = append(conflicts, jobs.Fault{Message: named.Error()})
+			continue
+		case !errors.As(e, &entry):
+			return e
+		}
+		var set *store.SetError
+		if found, ok := entryFaults(entry.Err); ok {
+			for _, f := range found {
+				faults = append(faults, place(entry.Kind, entry.Index, f))
+			}
+		} else if errors.As(e, &set) {
+			kind = probSet
+			conflicts = append(conflicts, place(entry.Kind, entry.Index,
+				jobs.Fault{Location: "name", Message: set.Error()}))
+		} else {
+			return entry.Err // one that stands, or was changed meanwhile
+		}
+	}
+	if faults != nil {
+		return invalid(append(faults, conflicts...))
+	}
+	return &problem{kind: kind, detail: summary(conflicts), faults: conflicts}
+}
+
+// entryFaults are the faults of a document, located in it.
+func entryFaults(err error) ([]jobs.Fault, bool) {
+	var bad *jobs.InvalidError
+	var missing *store.MissingRef
+	var circle *store.CircleError
+	switch {
+	case errors.As(err, &bad):
+		return bad.Faults, true
+	case errors.As(err, &missing):
+		return []jobs.Fault{{Location: missing.Location, Message: missing.Error()}}, true
+	case errors.As(err, &circle):
+		return []jobs.Fault{{Location: circle.Location, Message: circle.Error()}}, true
+	}
+	return nil, false
+}

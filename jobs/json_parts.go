@@ -1,0 +1,49 @@
+package jobs
+
+// jsonItem is a member of an object or an item of a list.
+type jsonItem struct {
+	key  string
+	text Raw // as it stands, without white space around it
+}
+
+// partsOf takes an object or a list apart; ok is false for any other value. The text has been
+// judged valid.
+func partsOf(text []byte) (parts []jsonItem, list, ok bool) {
+	d := newDecoder(text, decodeOptions{})
+	defer d.release()
+	d.base = 1 << 30 // any depth will do
+	next := d.item
+	switch d.peek() {
+	case '[':
+		list = true
+	case '{':
+		next = d.member
+	default:
+		return nil, false, false
+	}
+	d.open()
+	for next() == stepValue {
+		p := jsonItem{}
+		if !list {
+			p.key = string(d.text(d.top().key))
+		}
+		d.space()
+		start := d.pos
+		if !d.skip() {
+			return nil, list, false
+		}
+		p.text = text[start:d.pos]
+		parts = append(parts, p)
+	}
+	return parts, list, d.syntax == nil
+}
+
+// jsonText is the string that a JSON text is; ok is false where it is none, or one with half of a
+// surrogate pair.
+func jsonText(text []byte) (s string, ok bool) {
+	if len(text) == 0 || text[0] != '"' {
+		return "", false
+	}
+	err := DecodeJSON(text, &s)
+	return s, err == nil
+}

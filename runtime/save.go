@@ -1,0 +1,174 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// Changes are documents to be saved at once: store.Changes in the types of the domain.
+type Changes struct {
+	Set      string // of an apply; "": what stands keeps its set
+	Policies []PutPolicy
+	Jobs     []store.PutJob
+	Prune    bool
+	DryRun   bool
+}
+
+// PutPolicy is a policy to be saved.
+type PutPolicy struct {
+	Policy  *jobs.Policy
+	IfMatch *int64 // the revision it must have
+	Create  bool   // store.ErrExists where it stands
+}
+
+// Saved says what Changes did, or would do.
+type Saved struct {
+	Jobs     []store.SavedJob
+	Policies []SavedPolicy
+	Removed  []store.Removed
+}
+
+// SavedPolicy says what a PutPolicy did.
+type SavedPolicy struct {
+	Policy  *jobs.Policy // as it stands now
+	Before  *jobs.Policy // as it stood; nil: it did not
+	Created bool
+	Changed bool
+}
+
+// Save compiles documents that have been checked, over the policies that they will have, and saves
+// them, all or none. Faults are those of store.Catalog.Save, and an *store.EntryError of a
+// *jobs.InvalidError for each job whose rules do not compile.
+func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, error) {
+	if err := r.compileAll(ctx, &in); err != nil {
+		return Saved{}, err
+	}
+	changes := store.Changes{Set: in.Set, Jobs: in.Jobs, Prune: in.Prune, DryRun: in.DryRun}
+	for _, p := range in.Policies {
+		changes.Documents = append(changes.Documents, store.PutDocument{
+			Kind: store.KindPolicy, Name: p.Policy.Name, Doc: p.Policy.Document(),
+			IfMatch: p.IfMatch, Create: p.Create,
+		})
+	}
+	by.Now = r.Now()
+	done, err := r.store.Save(ctx, changes, by)
+	if !in.DryRun {
+		r.forget(&in, done.Removed)
+	}
+	if err != nil {
+		return Saved{}, r.wrote(err)
+	}
+	return savedOf(done)
+}
+
+func (r *Runtime) compileAll(ctx context.Context, in *Changes) error {
+	given := make(map[string]*jobs.Policy, len(in.Policies))
+	for _, p := range in.Policies {
+		given[p.Policy.Name] = p.Policy
+	}
+	policy := func(name string) (*jobs.Policy, error) {
+		if p := given[name]; p != nil {
+			return p, nil
+		}
+		return r.plans.policy(ctx, name)
+	}
+	var wrong []error
+	for i := range in.Jobs {
+		_, err := compileOver(in.Jobs[i].Job, policy)
+		var invalid *jobs.InvalidError
+		if err != nil && !errors.As(err, &invalid) {
+			return err
+		}
+		if err != nil {
+			wrong = append(wrong, &store.EntryError{Index: i, Kind: store.KindJob, Err: invalid})
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// forget drops what was read of documents before they changed.
+func (r *Runtime) forget(in *Changes, removed []store.Removed) {
+	policies, names := len(in.Policies) > 0, make([]string, 0, len(in.Jobs)+len(removed))
+	for i := range in.Jobs {
+		names = append(names, in.Jobs[i].Job.Name)
+	}
+	for _, gone := range removed {
+		names = append(names, gone.Name)
+		policies = policies || gone.Kind == store.KindPolicy
+	}
+	if r.plans.changed(names...); policies {
+		r.plans.changedPolicies()
+	}
+	if len(removed) > 0 {
+		r.hub.changedAll()
+	}
+}
+
+func savedOf(done store.Saved) (Saved, error) {
+	out := Saved{Jobs: done.Jobs, Removed: done.Removed}
+	for _, d := range done.Documents {
+		now, err := policyOf(d.Document)
+		if err != nil {
+			return Saved{}, err
+		}
+		saved := SavedPolicy{Policy: now, Created: d.Created, Changed: d.Changed}
+		if d.Before != nil {
+			if saved.Before, err = policyOf(d.Before); err != nil {
+				return Saved{}, err
+			}
+		}
+		out.Policies = append(out.Policies, saved)
+	}
+	return out, nil
+}
+
+// PutJobs saves jobs alone, as Save does.
+func (r *Runtime) PutJobs(ctx context.Context, puts []store.PutJob, by store.By) ([]store.SavedJob, error) {
+	saved, err := r.Save(ctx, Changes{Jobs: puts}, by)
+	return saved.Jobs, err
+}
+
+// Policy is the policy of that name as it stands; the policy default always does.
+func (r *Runtime) Policy(ctx context.Context, name string) (*jobs.Policy, error) {
+	return readPolicy(ctx, r.store, name)
+}
+
+// Policies lists them, newest first. The policy default ends the list while it is as it is
+// built in.
+func (r *Runtime) Policies(ctx context.Context, p store.Page) (list []*jobs.Policy, next string, err error) {
+	docs, next, err := r.store.Documents(ctx, store.KindPolicy, p)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, d := range docs {
+		policy, err := policyOf(d)
+		if err != nil {
+			return nil, "", err
+		}
+		list = append(list, policy)
+	}
+	if next != "" {
+		return list, next, nil
+	}
+	def, err := r.Policy(ctx, jobs.PolicyDefault)
+	if err == nil && def.BuiltIn {
+		list = append(list, def)
+	}
+	return list, "", err
+}
+
+// DeletePolicy deletes a policy that no job names; the policy default becomes what is built in.
+func (r *Runtime) DeletePolicy(ctx context.Context, name string, ifMatch *int64, by store.By) error {
+	by.Now = r.Now()
+	err := r.store.DeleteDocument(ctx, store.KindPolicy, name, ifMatch, by)
+	r.plans.changedPolicies()
+	return r.wrote(err)
+}
+
+// Plan is a job that stands, made ready for use.
+func (r *Runtime) Plan(ctx context.Context, job string) (*jobs.Plan, error) {
+	return r.plans.live(ctx, job)
+}

@@ -1,0 +1,113 @@
+package sqldb
+
+import (
+	"slices"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+const (
+	insertRef = `
+INSERT INTO refs (job, kind, name) VALUES ($1, $2, $3) ON CONFLICT (job, kind, name) DO NOTHING`
+	deleteRefs   = `DELETE FROM refs WHERE job = $1`
+	selectNamers = `
+SELECT j.name FROM refs r JOIN jobs j ON j.id = r.job WHERE r.kind = $1 AND r.name = $2 ORDER BY r.job LIMIT 100`
+	selectFollowed = `
+SELECT name FROM refs WHERE job = (SELECT id FROM jobs WHERE name = $1) AND kind = 'job'
+ORDER BY name LIMIT 1000`
+)
+
+func keepRefs(tx Tx, job int64, j *jobs.Job) error {
+	for _, ref := range j.Refs() {
+		if _, err := tx.Exec(insertRef, job, ref.Kind, ref.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namers are the jobs that name something, sorted.
+func namers(tx Tx, kind, name string) (by []string, err error) {
+	if alwaysStands(named{kind, name}) {
+		return nil, nil
+	}
+	err = tx.Query(selectNamers, func(r Row) error {
+		by = append(by, r.Text(0))
+		return nil
+	}, kind, name)
+	slices.Sort(by)
+	return by, err
+}
+
+// refuseNamed is a *store.NamedError where a job names what is to be deleted.
+func refuseNamed(tx Tx, kind, name string) error {
+	by, err := namers(tx, kind, name)
+	if err == nil && len(by) > 0 {
+		err = &store.NamedError{Kind: kind, Name: name, By: by}
+	}
+	return err
+}
+
+// circles looks for jobs whose success makes a run of themselves in the end.
+type circles struct {
+	tx    Tx
+	seen  map[string]bool // true: all that follows it is free of circles, or was told
+	path  []string
+	found [][]string // each from a job to itself
+}
+
+// from follows a job's on_success. No job is followed twice.
+func (c *circles) from(name string) error {
+	if over, ok := c.seen[name]; ok {
+		if !over {
+			at := slices.Index(c.path, name)
+			c.found = append(c.found, append(slices.Clone(c.path[at:]), name))
+		}
+		return nil
+	}
+	c.seen[name] = false
+	c.path = append(c.path, name)
+	var next []string
+	err := c.tx.Query(selectFollowed, func(r Row) error {
+		next = append(next, r.Text(0))
+		return nil
+	}, name)
+	for i := 0; err == nil && i < len(next); i++ {
+		err = c.from(next[i])
+	}
+	c.seen[name] = true
+	c.path = c.path[:len(c.path)-1]
+	return err
+}
+
+// checkCircles adds a fault for each circle, at the first entry that is part of it.
+func (v *saving) checkCircles() error {
+	c := circles{tx: v.tx, seen: map[string]bool{}}
+	for i := range v.c.Jobs {
+		if v.out.Jobs[i].Changed && len(v.c.Jobs[i].Job.OnSuccess) > 0 {
+			if err := c.from(v.c.Jobs[i].Job.Name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, path := range c.found {
+		// It was free of circles before, so one of its jobs is given and changed.
+		at := slices.IndexFunc(path, func(name string) bool {
+			i, ok := v.given[named{store.KindJob, name}]
+			return ok && v.out.Jobs[i].Changed
+		})
+		round := slices.Concat(path[at:len(path)-1], path[:at+1])
+		i := v.given[named{store.KindJob, round[0]}]
+		circle := &store.CircleError{Path: round}
+		for _, ref := range v.c.Jobs[i].Job.Refs() {
+			if ref.Kind == store.KindJob && ref.Name == round[1] {
+				circle.Location = ref.Location
+				break
+			}
+		}
+		v.faults = append(v.faults,
+			&store.EntryError{Index: i, Kind: store.KindJob, Err: circle})
+	}
+	return nil
+}
