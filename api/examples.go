@@ -147,6 +147,8 @@ func paramExample(r *route, name string) any {
 		return "deploy"
 	case r.tag == "policies" && name == "name":
 		return "gentle"
+	case r.tag == "secrets" && name == "name":
+		return "SYNC"
 	case r.id == "enqueue-batch" && name == "Idempotency-Key":
 		return nil // it is refused
 	}

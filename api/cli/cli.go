@@ -44,6 +44,7 @@ type commands struct {
 	Rules    rulesCmd    `cmd:"" help:"Try rules on failures, told or recorded."`
 	Pause    pauseCmd    `cmd:"" help:"Pause a job: nothing of it starts."`
 	Resume   resumeCmd   `cmd:"" help:"Resume a job that is paused, or the server after a drain."`
+	Secrets  secretsCmd  `cmd:"" help:"List, set or delete secrets, or rotate their key."`
 	Tokens   tokensCmd   `cmd:"" help:"List, create or revoke tokens."`
 	Drain    drainCmd    `cmd:"" help:"Start no attempt until resume; wait until none runs."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`

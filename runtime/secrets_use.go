@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// secretsOf are the names of the secrets that a job's executions and its doors need, sorted. What
+// does not compile needs none: it cannot be executed either.
+func secretsOf(job *jobs.Job) []string {
+	var names []string
+	if p, err := jobs.Prepare(job.Spec()); err == nil {
+		names = append(names, p.Secrets()...)
+	}
+	if len(job.Inbound) > 0 {
+		if plan, err := jobs.Compile(job, nil, nil); err == nil {
+			for _, d := range job.Inbound {
+				names = append(names, plan.Door(d.Name).Secrets()...)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// MissingSecrets are the names of the secrets that a job needs and that are not there, or cannot be
+// read: its runs would be held.
+func (r *Runtime) MissingSecrets(job *jobs.Job) []string {
+	return r.secrets.Missing(secretsOf(job))
+}
+
+// SecretUsers are the names of the jobs that need a secret.
+func (r *Runtime) SecretUsers(ctx context.Context, name string) (users []string, err error) {
+	for page := (store.Page{Limit: 1000}); ; {
+		list, next, err := r.store.Jobs(ctx, page)
+		if err != nil {
+			return nil, fmt.Errorf("look for jobs that name a secret: %w", err)
+		}
+		for _, job := range list {
+			// Names of secrets are written out, so that most jobs need not be compiled.
+			if bytes.Contains(jobs.AppendJSON(nil, job), []byte(name)) &&
+				slices.Contains(secretsOf(job), name) {
+				users = append(users, job.Name)
+			}
+		}
+		if next == "" {
+			slices.Sort(users)
+			return users, nil
+		}
+		page.Cursor = next
+	}
+}
