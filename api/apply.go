@@ -115,6 +115,12 @@ func AppliedOf(saved runtime.Saved) *wire.Applied {
 			Kind: gone.Kind, Name: gone.Name, Action: removed, CancelledRuns: gone.Runs,
 		})
 	}
+	for _, m := range saved.Missing {
+		done.Warnings = append(done.Warnings, wire.Warning{
+			Kind: store.KindJob, Name: m.Job,
+			Message: "the secret " + m.Secret + " is not there: runs are held until it is put",
+		})
+	}
 	for i := range done.Items {
 		if done.Items[i].Changes == nil {
 			done.Items[i].Changes = []jobs.Change{}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -29,7 +30,11 @@ type Saved struct {
 	Jobs     []store.SavedJob
 	Policies []SavedPolicy
 	Removed  []store.Removed
+	Missing  []MissingSecret
 }
+
+// MissingSecret is a secret that a job needs and that is not there, or cannot be read.
+type MissingSecret struct{ Job, Secret string }
 
 // SavedPolicy says what a PutPolicy did.
 type SavedPolicy struct {
@@ -61,7 +66,25 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	if err != nil {
 		return Saved{}, r.wrote(err)
 	}
-	return savedOf(done)
+	out, err := savedOf(done)
+	if err != nil {
+		return Saved{}, err
+	}
+	out.Missing = r.missingSecrets(done.Jobs)
+	return out, nil
+}
+
+func (r *Runtime) missingSecrets(saved []store.SavedJob) (missing []MissingSecret) {
+	for _, s := range saved {
+		// Names of secrets are written out, so that most jobs need not be compiled.
+		if !bytes.Contains(s.Job.Document(), []byte("secrets")) {
+			continue
+		}
+		for _, name := range r.MissingSecrets(s.Job) {
+			missing = append(missing, MissingSecret{s.Job.Name, name})
+		}
+	}
+	return missing
 }
 
 func (r *Runtime) compileAll(ctx context.Context, in *Changes) error {
