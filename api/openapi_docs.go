@@ -34,6 +34,7 @@ var jobFields = map[string]string{
 
 // jobDocs say what the fields of a job document mean (contract 3.1).
 var jobDocs = map[string]map[string]string{
+	"Failure": {"reported": "What the job itself said of another try"},
 	"Job": jobFields, "JobDocument": jobFields,
 	"RunRequest": {
 		"job":             "In a batch; else the path names it",
@@ -98,6 +99,9 @@ var tags = []*huma.Tag{
 	{Name: "jobs", Description: "What is registered: what to execute, and when to try it again"},
 	{Name: "policies", Description: "Retry settings that jobs start from, by name"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
+	{Name: "rules", Description: "What becomes of failures, tried before it counts"},
+	{Name: "inbound", Description: "Doors: senders that sign what they send make runs"},
+	{Name: "secrets", Description: "Values that definitions name and nobody reads back"},
 	{Name: "tokens", Description: "Who may call, and what"},
 	{Name: "server", Description: "The server itself: its state, its audit, its description"},
 	{Name: "open", Description: "What answers without a token"},

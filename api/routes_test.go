@@ -143,6 +143,8 @@ var demands = map[string]string{
 	"POST /v1/runs/:id/run-now":            "operate",
 	"POST /v1/runs/:id/requeue":            "operate",
 	"DELETE /v1/runs/:id":                  "",
+	"POST /v1/rules/check":                 "read operate",
+	"POST /v1/rules/backtest":              "read operate",
 	"GET /v1/tokens":                       "",
 	"POST /v1/tokens":                      "",
 	"GET /v1/tokens/:name":                 "",

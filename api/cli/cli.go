@@ -38,6 +38,7 @@ type commands struct {
 	Cancel  cancelCmd  `cmd:"" help:"Cancel runs."`
 	Requeue requeueCmd `cmd:"" help:"Run an ended run again."`
 	Jobs    jobsCmd    `cmd:"" help:"List, show or change jobs."`
+	Rules   rulesCmd   `cmd:"" help:"Try rules on failures, told or recorded."`
 	Pause   pauseCmd   `cmd:"" help:"Pause a job: nothing of it starts."`
 	Resume  resumeCmd  `cmd:"" help:"Resume a job that is paused, or the server after a drain."`
 	Tokens  tokensCmd  `cmd:"" help:"List, create or revoke tokens."`
