@@ -35,7 +35,7 @@ var jobFields = map[string]string{
 // jobDocs say what the fields of a job document mean (contract 3.1).
 var jobDocs = map[string]map[string]string{
 	"Failure": {"reported": "What the job itself said of another try"},
-	"Job": jobFields, "JobDocument": jobFields,
+	"Job":     jobFields, "JobDocument": jobFields,
 	"RunRequest": {
 		"job":             "In a batch; else the path names it",
 		"payload":         "Left out: the job's. Up to 256 KiB",
