@@ -50,6 +50,9 @@ func (ts *testServer) stage(r *route) map[string]string {
 	return params
 }
 
+// sampleText is the body that an example of a call is.
+func sampleText(s sample) string { return string(s.value.(jobs.Raw)) }
+
 // failedRun makes a run that fails.
 func (ts *testServer) failedRun() string {
 	ts.t.Helper()
@@ -84,7 +87,7 @@ func TestExamplesOfCallsAreTaken(t *testing.T) {
 				ts.t = t
 				ts.call("POST", "/v1/server/drain", "").want(200) // nobody calls example.com
 				params := ts.stage(r)
-				body := strings.ReplaceAll(string(s.value.(jobs.Raw)), sampleRun, params["failed"])
+				body := strings.ReplaceAll(sampleText(s), sampleRun, params["failed"])
 				got := ts.call(r.method, fill(r, params), body)
 				if !slices.ContainsFunc(r.out, func(o outcome) bool { return o.status == got.status }) {
 					t.Errorf("%s %s: %d %s", r.method, r.path, got.status, got.body)

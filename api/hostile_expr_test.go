@@ -140,6 +140,32 @@ func TestHostileExpressionsAreRefusedEverywhere(t *testing.T) {
 	})
 }
 
+func TestHostileExpressionsAreRefusedWhereRulesAreTried(t *testing.T) {
+	ts := newTestServer(t)
+	id := ts.failedRun()
+	big, _ := json.Marshal(map[string]any{"list": make([]int, 30_000), "text": strings.Repeat("a", 30_000)})
+	bodies := map[string]string{
+		"/v1/rules/check, told":     `{"rules":[%s],"error":{"kind":"http","http":{"status":500},"payload":` + string(big) + `}}`,
+		"/v1/rules/check, recorded": `{"rules":[%s],"run":"` + id + `"}`,
+		"/v1/rules/backtest":        `{"rules":[%s],"job":"failing"}`,
+	}
+	rules := []string{`{"if":"%s","then":"fail"}`, `{"if":"true","then":"retry","after":"%s"}`}
+	ts.wellBehaved(func() {
+		for at, body := range bodies {
+			path, _, _ := strings.Cut(at, ",")
+			for _, rule := range rules {
+				for _, e := range hostileExpressions {
+					sent := strings.Replace(body, "%s", strings.Replace(rule, "%s", escaped(e.text), 1), 1)
+					got := ts.call("POST", path, sent)
+					if !e.late || got.status != 200 {
+						got.clear(at+": "+rule+": "+e.name, e.text)
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestRulesThatAreHostileWhenEvaluatedCountAsNotMatching(t *testing.T) {
 	ts := newTestServer(t)
 	ts.hook("a", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(418) })

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"nightshift/jobs"
 )
 
 // hostileNames are texts that are no name anywhere: parts of paths, control characters, letters that
@@ -45,7 +43,7 @@ func (a *answer) clear(at, sent string) {
 // sampleBody is the first example of what the route is sent.
 func sampleBody(r *route) string {
 	if of := samplesOf(r, 0, "", r.in); r.in != nil && len(of) > 0 {
-		return string(of[0].value.(jobs.Raw))
+		return sampleText(of[0])
 	}
 	return ""
 }
@@ -133,7 +131,7 @@ func TestHostileNamesInBodiesAreRefusedEverywhere(t *testing.T) {
 		path := fill(r, ts.stage(r))
 		bodies := more[r.id]
 		for _, s := range samplesOf(r, 0, "", r.in) {
-			bodies = append(bodies, string(s.value.(jobs.Raw)))
+			bodies = append(bodies, sampleText(s))
 		}
 		for _, body := range bodies {
 			for _, name := range hostileNames {
