@@ -69,23 +69,6 @@ var samples = map[sampleKey][]sample{
 			}]
 		}`)},
 	},
-	{id: "check-rules"}: {
-		{"told", "A failure that is told", jobs.Raw(`{
-			"job": "nightly-sync",
-			"rules": [{"if": "http.status == 429", "then": "retry", "max_attempts": 3, "reason": "rate limited"}],
-			"error": {"kind": "http", "http": {"status": 429, "body": {"code": "slow_down"}}}
-		}`)},
-		{"recorded", "The last failure of a run", jobs.Raw(`{"run": "` + sampleRun + `"}`)},
-	},
-	{id: "backtest-rules"}: {
-		{"week", "The failures of the last seven days", jobs.Raw(`{
-			"job": "nightly-sync", "since": "7d",
-			"rules": [
-				{"if": "http.status == 429", "then": "retry", "max_attempts": 20},
-				{"if": "http.body.code == \"no_such_user\"", "then": "fail"}
-			]
-		}`)},
-	},
 	{id: "create-policy"}: {
 		{"gentle", "Few attempts, far apart", jobs.Raw(`{
 			"name": "gentle", "max_attempts": 3, "backoff": {"base": "1m"},
@@ -124,6 +107,7 @@ var samples = map[sampleKey][]sample{
 			"rules": [{"if": "http.body.code == \"slow_down\"", "then": "retry", "after": "2m", "max_attempts": 5}],
 			"error": {"kind": "http", "http": {"status": 400, "body": {"code": "slow_down"}}}
 		}`)},
+		{"recorded", "The last failure of a run", jobs.Raw(`{"run": "` + sampleRun + `"}`)},
 	},
 	{id: "backtest-rules"}: {
 		{"week", "Other rules on the failures of a week", jobs.Raw(`{

@@ -229,8 +229,6 @@ var typeSamples = map[reflect.Type]func() any{
 		return wire.Export{Policies: []jobs.Raw{p.Document()}, Jobs: []jobs.Raw{j.Document()}}
 	},
 	reflect.TypeFor[jobs.Policy]():       func() any { return samplePolicy() },
-	reflect.TypeFor[wire.RulesChecked](): func() any { return sampleRulesChecked() },
-	reflect.TypeFor[jobs.Backtest]():     func() any { return sampleBacktest() },
 	reflect.TypeFor[wire.Policies](): func() any {
 		p := samplePolicy()
 		return wire.Policies{Items: []*jobs.Policy{&p}, Limit: 50}
