@@ -97,6 +97,25 @@ var samples = map[sampleKey][]sample{
 			{"job": "mail-out", "idempotency_key": "digest-2026-11-30"}
 		]}`)},
 	},
+	{id: "check-rules"}: {
+		{"told", "A failure that is told, by the rules of a job", jobs.Raw(`{
+			"job": "nightly-sync",
+			"error": {"http": {"status": 429, "headers": {"retry-after": "30"}, "body": {"code": "slow_down"}}}
+		}`)},
+		{"tried", "Other rules in place of the job's", jobs.Raw(`{
+			"job": "nightly-sync",
+			"rules": [{"if": "http.body.code == \"slow_down\"", "then": "retry", "after": "2m", "max_attempts": 5}],
+			"error": {"kind": "http", "http": {"status": 400, "body": {"code": "slow_down"}}}
+		}`)},
+		{"recorded", "The last failure of a run", jobs.Raw(`{"run": "` + sampleRun + `"}`)},
+	},
+	{id: "backtest-rules"}: {
+		{"week", "Other rules on the failures of a week", jobs.Raw(`{
+			"job": "nightly-sync", "since": "7d",
+			"rules": [{"if": "http.status == 404", "then": "retry", "after": "5m", "max_attempts": 3}]
+		}`)},
+		{"standing", "The rules as they stand, on all that is kept", jobs.Raw(`{"job": "nightly-sync"}`)},
+	},
 	{id: "create-token"}: {
 		{"deploy", "May read, and run jobs of some names", jobs.Raw(`{
 			"name": "deploy", "scopes": ["read", "enqueue"], "jobs": ["nightly-*"],

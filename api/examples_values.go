@@ -194,7 +194,9 @@ var typeSamples = map[reflect.Type]func() any{
 			{ID: sampleID(sampleRequeue), Job: "mail-out", State: new("succeeded"), Duplicate: true},
 		}}
 	},
-	reflect.TypeFor[wire.Token](): func() any { return sampleToken() },
+	reflect.TypeFor[wire.RulesChecked](): func() any { return sampleChecked },
+	reflect.TypeFor[jobs.Backtest]():     func() any { return sampleBacktest },
+	reflect.TypeFor[wire.Token]():        func() any { return sampleToken() },
 	reflect.TypeFor[wire.Tokens](): func() any {
 		return wire.Tokens{Items: []wire.Token{sampleToken()}, Limit: 50}
 	},
@@ -243,7 +245,7 @@ var typeSamples = map[reflect.Type]func() any{
 		p, j := samplePolicy(), sampleJob()
 		return wire.Export{Policies: []jobs.Raw{p.Document()}, Jobs: []jobs.Raw{j.Document()}}
 	},
-	reflect.TypeFor[jobs.Policy](): func() any { return samplePolicy() },
+	reflect.TypeFor[jobs.Policy]():       func() any { return samplePolicy() },
 	reflect.TypeFor[wire.Policies](): func() any {
 		p := samplePolicy()
 		return wire.Policies{Items: []*jobs.Policy{&p}, Limit: 50}
