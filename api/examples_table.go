@@ -36,20 +36,22 @@ var samples = map[sampleKey][]sample{
 			"retain": {"succeeded": "30d"}
 		}`)},
 	},
-	{id: "pause-job"}:                {{"note", "", jobs.Raw(`{"note": "the warehouse is being moved"}`)}},
-	{id: "pause-job", status: 200}:   {{"paused", "", samplePausedJob()}},
-	{id: "resume-job"}:               {{"note", "", jobs.Raw(`{"note": "it has been moved"}`)}},
-	{id: "upgrade-runs"}:             {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "drain", status: 200}:       {{"drained", "", wire.Server{Version: "1.0.0", Draining: true}}},
-	{id: "drain"}:                    {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "resume"}:                   {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "cancel-run"}:               {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "cancel-run", status: 200}:  {{"cancelled", "", sampleCancelled()}},
-	{id: "cancel-run", status: 202}:  {{"running", "", sampleCancelling()}},
-	{id: "run-now"}:                  {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "run-now", status: 200}:     {{"queued", "", sampleQueued()}},
-	{id: "requeue-run", status: 202}: {{"new", "", sampleRequeued()}},
-	{id: "requeue-run", status: 200}: {{"standing", "", sampleRequeued()}},
+	{id: "deliver", status: 202}:        {{"made", "", sampleDelivered()}},
+	{id: "deliver-secret", status: 202}: {{"made", "", sampleDelivered()}},
+	{id: "pause-job"}:                   {{"note", "", jobs.Raw(`{"note": "the warehouse is being moved"}`)}},
+	{id: "pause-job", status: 200}:      {{"paused", "", samplePausedJob()}},
+	{id: "resume-job"}:                  {{"note", "", jobs.Raw(`{"note": "it has been moved"}`)}},
+	{id: "upgrade-runs"}:                {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "drain", status: 200}:          {{"drained", "", wire.Server{Version: "1.0.0", Draining: true}}},
+	{id: "drain"}:                       {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "resume"}:                      {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "cancel-run"}:                  {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "cancel-run", status: 200}:     {{"cancelled", "", sampleCancelled()}},
+	{id: "cancel-run", status: 202}:     {{"running", "", sampleCancelling()}},
+	{id: "run-now"}:                     {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "run-now", status: 200}:        {{"queued", "", sampleQueued()}},
+	{id: "requeue-run", status: 202}:    {{"new", "", sampleRequeued()}},
+	{id: "requeue-run", status: 200}:    {{"standing", "", sampleRequeued()}},
 	{id: "requeue-run"}: {
 		{"again", "With the payload as it was", jobs.Raw(`{"note": "the API is back"}`)},
 		{"patched", "With another payload", jobs.Raw(`{"payload": {"since": "2026-11-28"}}`)},
@@ -95,6 +97,25 @@ var samples = map[sampleKey][]sample{
 			{"job": "mail-out", "idempotency_key": "digest-2026-11-30"}
 		]}`)},
 	},
+	{id: "check-rules"}: {
+		{"told", "A failure that is told, by the rules of a job", jobs.Raw(`{
+			"job": "nightly-sync",
+			"error": {"http": {"status": 429, "headers": {"retry-after": "30"}, "body": {"code": "slow_down"}}}
+		}`)},
+		{"tried", "Other rules in place of the job's", jobs.Raw(`{
+			"job": "nightly-sync",
+			"rules": [{"if": "http.body.code == \"slow_down\"", "then": "retry", "after": "2m", "max_attempts": 5}],
+			"error": {"kind": "http", "http": {"status": 400, "body": {"code": "slow_down"}}}
+		}`)},
+		{"recorded", "The last failure of a run", jobs.Raw(`{"run": "` + sampleRun + `"}`)},
+	},
+	{id: "backtest-rules"}: {
+		{"week", "Other rules on the failures of a week", jobs.Raw(`{
+			"job": "nightly-sync", "since": "7d",
+			"rules": [{"if": "http.status == 404", "then": "retry", "after": "5m", "max_attempts": 3}]
+		}`)},
+		{"standing", "The rules as they stand, on all that is kept", jobs.Raw(`{"job": "nightly-sync"}`)},
+	},
 	{id: "create-token"}: {
 		{"deploy", "May read, and run jobs of some names", jobs.Raw(`{
 			"name": "deploy", "scopes": ["read", "enqueue"], "jobs": ["nightly-*"],
@@ -104,6 +125,9 @@ var samples = map[sampleKey][]sample{
 	{id: "create-token", status: 201}: {{"new", "", sampleNewToken()}},
 	{id: "put-token"}:                 {{"operate", "", jobs.Raw(`{"scopes": ["operate"]}`)}},
 	{id: "put-token", status: 201}:    {{"new", "", sampleNewToken()}},
+	{id: "create-secret"}:             {{"api", "", jobs.Raw(`{"name": "SYNC", "value": "a-value-of-8-bytes-or-more"}`)}},
+	{id: "put-secret"}:                {{"api", "", jobs.Raw(`{"value": "a-value-of-8-bytes-or-more"}`)}},
+	{id: "rotate-key"}:                {{"empty", "", jobs.Raw(`{}`)}},
 	{id: "get-ready", status: 200}:    {{"ready", "", wire.Status{Status: "ready"}}},
 
 	{"get-log", 200, "text/plain; charset=utf-8"}: {{"text", "", "pulling the first\nall three pulled\n"}},

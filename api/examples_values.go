@@ -194,9 +194,28 @@ var typeSamples = map[reflect.Type]func() any{
 			{ID: sampleID(sampleRequeue), Job: "mail-out", State: new("succeeded"), Duplicate: true},
 		}}
 	},
-	reflect.TypeFor[wire.Token](): func() any { return sampleToken() },
+	reflect.TypeFor[wire.RulesChecked](): func() any { return sampleChecked },
+	reflect.TypeFor[jobs.Backtest]():     func() any { return sampleBacktest },
+	reflect.TypeFor[wire.Token]():        func() any { return sampleToken() },
 	reflect.TypeFor[wire.Tokens](): func() any {
 		return wire.Tokens{Items: []wire.Token{sampleToken()}, Limit: 50}
+	},
+	reflect.TypeFor[wire.SecretUse](): func() any {
+		return wire.SecretUse{
+			Name: "SYNC", Readable: true, CreatedAt: sampleStart, UpdatedAt: sampleStart,
+			UsedBy: []string{"nightly-sync"},
+		}
+	},
+	reflect.TypeFor[wire.Secrets](): func() any {
+		return wire.Secrets{Items: []wire.Secret{{
+			Name: "SYNC", Readable: true, CreatedAt: sampleStart, UpdatedAt: sampleStart,
+		}}, Limit: 50}
+	},
+	reflect.TypeFor[wire.DeletedSecret](): func() any {
+		return wire.DeletedSecret{UsedBy: []string{"nightly-sync"}}
+	},
+	reflect.TypeFor[wire.RotatedKey](): func() any {
+		return wire.RotatedKey{Resealed: 4, Unreadable: []string{}}
 	},
 	reflect.TypeFor[wire.Server](): func() any { return wire.Server{Version: "1.0.0", Running: 3} },
 	reflect.TypeFor[wire.Audit](): func() any {
@@ -226,7 +245,7 @@ var typeSamples = map[reflect.Type]func() any{
 		p, j := samplePolicy(), sampleJob()
 		return wire.Export{Policies: []jobs.Raw{p.Document()}, Jobs: []jobs.Raw{j.Document()}}
 	},
-	reflect.TypeFor[jobs.Policy](): func() any { return samplePolicy() },
+	reflect.TypeFor[jobs.Policy]():       func() any { return samplePolicy() },
 	reflect.TypeFor[wire.Policies](): func() any {
 		p := samplePolicy()
 		return wire.Policies{Items: []*jobs.Policy{&p}, Limit: 50}
@@ -257,4 +276,9 @@ func sampleRetry() jobs.EffectiveRetry {
 func sampleVersion() jobs.Version {
 	j := sampleJob()
 	return jobs.Version{Job: j.Name, Version: 3, CreatedAt: sampleStart, Spec: j.Spec()}
+}
+
+// sampleDelivered is the answer to a sender.
+func sampleDelivered() wire.Brief {
+	return wire.Brief{ID: sampleID(sampleRun), Job: "nightly-sync", State: orNull("queued")}
 }

@@ -34,7 +34,8 @@ var jobFields = map[string]string{
 
 // jobDocs say what the fields of a job document mean (contract 3.1).
 var jobDocs = map[string]map[string]string{
-	"Job": jobFields, "JobDocument": jobFields,
+	"Failure": {"reported": "What the job itself said of another try"},
+	"Job":     jobFields, "JobDocument": jobFields,
 	"RunRequest": {
 		"job":             "In a batch; else the path names it",
 		"payload":         "Left out: the job's. Up to 256 KiB",
@@ -60,6 +61,12 @@ var jobDocs = map[string]map[string]string{
 		"env":         "Of the server's environment only PATH, LANG and TZ are inherited",
 		"dir":         "Left out: an empty folder of its own, removed afterwards",
 		"grace":       "Between SIGTERM and SIGKILL; 10s where left out",
+	},
+	"Rule": {
+		"if":           "An expression over the error: true decides",
+		"after":        "A duration, or an expression that gives one; left out: the backoff",
+		"max_attempts": "A budget of its own: failures that this rule decided",
+		"reason":       "Shown with each decision",
 	},
 	"Retry": {
 		"max_attempts": "Attempts outside rules' own budgets, the first included; 8 where left out",
@@ -98,6 +105,9 @@ var tags = []*huma.Tag{
 	{Name: "jobs", Description: "What is registered: what to execute, and when to try it again"},
 	{Name: "policies", Description: "Retry settings that jobs start from, by name"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
+	{Name: "rules", Description: "What becomes of failures, tried before it counts"},
+	{Name: "inbound", Description: "Doors: senders that sign what they send make runs"},
+	{Name: "secrets", Description: "Values that definitions name and nobody reads back"},
 	{Name: "tokens", Description: "Who may call, and what"},
 	{Name: "server", Description: "The server itself: its state, its audit, its description"},
 	{Name: "open", Description: "What answers without a token"},

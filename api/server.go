@@ -53,6 +53,8 @@ type Server struct {
 	docs    []byte
 	streams atomic.Int64
 
+	backtests atomic.Int64 // under way
+
 	stopping context.Context // ends streams and waits
 	stop     context.CancelFunc
 	loops    sync.WaitGroup

@@ -31,6 +31,12 @@ const (
 	FailLost       FailureKind = "lost"     // interrupted: the server died under it
 )
 
+// RuleKinds are the kinds that rules are asked about (contract 4), those of later versions included.
+var RuleKinds = []string{
+	"timeout", "connection", "dns", "tls", "http", "smtp", "exit", "signal", "memory", "spawn",
+	"heartbeat", "reported", "invalid", "blocked",
+}
+
 // Bounds of what is kept of a failure.
 const (
 	MaxMessage   = 1 << 10

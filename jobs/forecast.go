@@ -37,20 +37,20 @@ func Foresee(e Ending, lasts time.Duration, enough func() bool) Forecast {
 }
 
 // CountsAt rebuilds what a run had used up before attempt number, as these rules would have charged
-// it: run.Attempts are those that failed, in their order.
-func CountsAt(p *Plan, run *Run, number int) Counts {
-	c := NewReplay(p, 0).course(run)
+// it: run.Attempts are those that failed, in their order. It stops, not ok, once enough says so.
+func CountsAt(p *Plan, run *Run, number int, enough func() bool) (counts Counts, ok bool) {
+	c := NewReplay(p, 0, enough).course(run)
 	c.on = true
 	for i := range run.Attempts {
 		a := &run.Attempts[i]
 		if a.Number > KeptAttempts {
 			c.fillGap(a)
 		}
-		if a.Number >= number {
+		if a.Number >= number || enough() {
 			break
 		}
 		c.decide(a)
 	}
 	c.counts.Number = number
-	return c.counts
+	return c.counts, !enough()
 }

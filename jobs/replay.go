@@ -21,9 +21,10 @@ const (
 // Replay asks the rules of a plan about the failed attempts of recorded runs, and gathers what they
 // would decide otherwise than it was. It keeps nothing of the runs but the ids of samples.
 type Replay struct {
-	plan  *Plan
-	since Time
-	watch watch
+	plan   *Plan
+	since  Time
+	enough func() bool
+	watch  watch
 
 	attempts, spared int
 	changes          map[changeKey]*DecisionChange
@@ -57,10 +58,11 @@ type Mistake struct {
 
 type changeKey struct{ from, to, by string }
 
-// NewReplay begins a replay of attempts that ended at since or later.
-func NewReplay(p *Plan, since Time) *Replay {
+// NewReplay begins a replay of attempts that ended at since or later. It decides nothing more once
+// enough says so.
+func NewReplay(p *Plan, since Time, enough func() bool) *Replay {
 	return &Replay{
-		plan: p, since: since,
+		plan: p, since: since, enough: enough,
 		changes: map[changeKey]*DecisionChange{}, mistakes: map[string]*Mistake{},
 	}
 }
@@ -75,6 +77,9 @@ func (r *Replay) Run(run *Run) {
 		a := &run.Attempts[i]
 		if a.Number > KeptAttempts {
 			c.fillGap(a)
+		}
+		if r.enough() {
+			return
 		}
 		c.attempt(a)
 	}
@@ -182,7 +187,7 @@ func (c *course) fillGap(next *Attempt) {
 	if like == nil {
 		like = next
 	}
-	for ; c.missing > 0 && (c.on || !c.over); c.missing-- {
+	for ; c.missing > 0 && (c.on || !c.over) && !c.r.enough(); c.missing-- {
 		c.decide(like)
 	}
 	c.missing = 0

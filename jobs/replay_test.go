@@ -148,7 +148,7 @@ func TestReplayTellsWhatOtherRulesWouldDecide(t *testing.T) {
 			run := newRun()
 			run.MaxAttempts = c.own
 			recorded(t, plan(t, c.was), run, c.report)
-			r := NewReplay(plan(t, c.now), 0)
+			r := NewReplay(plan(t, c.now), 0, never)
 			r.Run(run)
 			if got := found(r); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
@@ -169,7 +169,7 @@ func TestReplayRebuildsCounts(t *testing.T) {
 	if len(run.Attempts) != 5 {
 		t.Fatalf("%d attempts failed: the third 429 is the last", len(run.Attempts))
 	}
-	r := NewReplay(plan(t, Retry{MaxAttempts: new(4)}), 0)
+	r := NewReplay(plan(t, Retry{MaxAttempts: new(4)}), 0, never)
 	r.Run(run)
 	want := "5 attempts, 1 spared, 1 changed; retry to fail by max_attempts: 1"
 	if got := found(r); got != want {
@@ -179,13 +179,13 @@ func TestReplayRebuildsCounts(t *testing.T) {
 
 func TestReplayCountsWhatCameBeforeSince(t *testing.T) {
 	run := recorded(t, plan(t, Retry{MaxAttempts: new(5)}), newRun(), alike(failHTTP(503)))
-	r := NewReplay(plan(t, Retry{MaxAttempts: new(3)}), run.Attempts[1].FinishedAt)
+	r := NewReplay(plan(t, Retry{MaxAttempts: new(3)}), run.Attempts[1].FinishedAt, never)
 	r.Run(run)
 	want := "4 attempts, 2 spared, 1 changed; retry to fail by max_attempts: 1"
 	if got := found(r); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	r = NewReplay(plan(t, rules(Rule{If: "true", Then: ThenFail})), run.Attempts[3].FinishedAt)
+	r = NewReplay(plan(t, rules(Rule{If: "true", Then: ThenFail})), run.Attempts[3].FinishedAt, never)
 	r.Run(run)
 	if got, want := found(r), "2 attempts, 2 spared, 0 changed"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -206,13 +206,19 @@ func TestReplayCountsAttemptsNoLongerKept(t *testing.T) {
 		300:  "200 attempts, 100 spared, 0 changed", // it would have failed among those not kept
 		100:  "200 attempts, 100 spared, 1 changed; retry to fail by max_attempts: 1",
 	} {
-		r := NewReplay(plan(t, Retry{MaxAttempts: &most}), 0)
+		r := NewReplay(plan(t, Retry{MaxAttempts: &most}), 0, never)
 		r.Run(run)
 		if got := found(r); got != want {
 			t.Errorf("max_attempts %d: %s, want %s", most, got, want)
 		}
 	}
-	if c := CountsAt(plan(t, Retry{}), run, 650); c.Charged != 649 || c.Number != 650 {
+	asked := 0
+	r := NewReplay(plan(t, Retry{MaxAttempts: new(1000)}), 0, func() bool { asked++; return asked > 300 })
+	r.Run(run)
+	if got, want := found(r), "100 attempts, 0 spared, 0 changed"; got != want {
+		t.Errorf("cut short: %s, want %s", got, want)
+	}
+	if c, _ := CountsAt(plan(t, Retry{}), run, 650, never); c.Charged != 649 || c.Number != 650 {
 		t.Errorf("counts at attempt 650: %+v", c)
 	}
 }
@@ -224,7 +230,7 @@ func TestReplayLeavesWhatNoRuleDecides(t *testing.T) {
 		Decision: &Decision{Action: ActionFail, By: ByJobDeleted},
 	}}
 	run.Counts.Charged = 1
-	r := NewReplay(plan(t, Retry{}), 0)
+	r := NewReplay(plan(t, Retry{}), 0, never)
 	r.Run(run)
 	if got, want := found(r), "1 attempts, 0 spared, 0 changed"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -239,7 +245,7 @@ func TestReplayKnowsReportsOfOlderRecords(t *testing.T) {
 		Decision: &Decision{Action: ActionRetry, By: ByReported},
 	}}
 	run.Counts.Charged = 1
-	r := NewReplay(plan(t, Retry{}), 0)
+	r := NewReplay(plan(t, Retry{}), 0, never)
 	r.Run(run)
 	if got, want := found(r), "1 attempts, 0 spared, 0 changed"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -250,7 +256,7 @@ func TestReplayGroupsAndSamples(t *testing.T) {
 	was := plan(t, Retry{MaxAttempts: new(2)})
 	r := NewReplay(plan(t, rules(
 		Rule{If: "http.status == 503", Then: ThenFail}, Rule{If: "exit.code == 1", Then: ThenRetry},
-		broken)), 0)
+		broken)), 0, never)
 	var ids []ID
 	for i := range 12 {
 		run := newRun()
@@ -281,12 +287,12 @@ func TestReplayNamesARuleThatTakesTooLong(t *testing.T) {
 	run := newRun()
 	run.Payload = AppendJSON(nil, map[string]string{"text": strings.Repeat("ab", 100_000)})
 	slow := rules(Rule{If: `payload.text matches "(x?a?b?){50}(a|b|ab)*(a|b|ab)*c$"`, Then: ThenFail})
-	r := NewReplay(plan(t, slow), 0)
+	r := NewReplay(plan(t, slow), 0, never)
 	r.Run(recorded(t, plan(t, Retry{}), run, alike(failHTTP(404))))
 	if r.TooDear() != "job rule 1" {
 		t.Errorf("too dear: %q", r.TooDear())
 	}
-	r = NewReplay(plan(t, Retry{}), 0)
+	r = NewReplay(plan(t, Retry{}), 0, never)
 	r.Run(run)
 	if r.TooDear() != "" {
 		t.Errorf("too dear: %q", r.TooDear())
@@ -322,13 +328,13 @@ func TestReplayOfTheSameRulesChangesNothing(t *testing.T) {
 			rep.RetryAfterFloor = 0 // no header tells it
 			return rep, n < 40
 		})
-		r := NewReplay(p, 0)
+		r := NewReplay(p, 0, never)
 		r.Run(run)
 		if b := r.Found(); b.Changed != 0 || b.Spared != 0 || b.Attempts != len(run.Attempts) {
 			rt.Fatalf("%s of %+v", found(r), run.Attempts)
 		}
 		if n := len(run.Attempts); n > 0 {
-			before := CountsAt(p, run, run.Attempts[n-1].Number)
+			before, _ := CountsAt(p, run, run.Attempts[n-1].Number, never)
 			if before.Failures() != n-1 {
 				rt.Fatalf("counts before the last of %d: %+v", n, before)
 			}
