@@ -35,7 +35,7 @@ var jobFields = map[string]string{
 // jobDocs say what the fields of a job document mean (contract 3.1).
 var jobDocs = map[string]map[string]string{
 	"Failure": {"reported": "What the job itself said of another try"},
-	"Job": jobFields, "JobDocument": jobFields,
+	"Job":     jobFields, "JobDocument": jobFields,
 	"RunRequest": {
 		"job":             "In a batch; else the path names it",
 		"payload":         "Left out: the job's. Up to 256 KiB",
@@ -61,6 +61,15 @@ var jobDocs = map[string]map[string]string{
 		"env":         "Of the server's environment only PATH, LANG and TZ are inherited",
 		"dir":         "Left out: an empty folder of its own, removed afterwards",
 		"grace":       "Between SIGTERM and SIGKILL; 10s where left out",
+	},
+	"Failure": {
+		"reported": "What the job itself said of another try",
+	},
+	"Rule": {
+		"if":           "An expression over the error: true decides",
+		"after":        "A duration, or an expression that gives one; left out: the backoff",
+		"max_attempts": "A budget of its own: failures that this rule decided",
+		"reason":       "Shown with each decision",
 	},
 	"Retry": {
 		"max_attempts": "Attempts outside rules' own budgets, the first included; 8 where left out",

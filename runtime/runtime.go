@@ -50,8 +50,9 @@ type Runtime struct {
 	ids   *jobs.IDs
 	plans plans
 
-	secrets *Secrets
-	hub     hub
+	secrets  *Secrets
+	prepared preparedSpecs
+	hub      hub
 
 	active    actives
 	launching sync.Mutex // held from a claim until what it gave out is in active

@@ -174,5 +174,9 @@ func (r *Runtime) DeletePolicy(ctx context.Context, name string, ifMatch *int64,
 
 // Plan is a job that stands, made ready for use.
 func (r *Runtime) Plan(ctx context.Context, job string) (*jobs.Plan, error) {
-	return r.plans.live(ctx, job)
+	e, err := r.plans.live(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	return e.plan, nil
 }
