@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"nightshift/api"
 	"nightshift/api/cli"
 	"nightshift/jobs"
 	"nightshift/jobs/mail"
@@ -31,7 +32,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds}
+	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, FileSchema: api.FileSchema}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
 }
 

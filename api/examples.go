@@ -149,6 +149,8 @@ func paramExample(r *route, name string) any {
 	switch {
 	case r.tag == "tokens" && name == "name":
 		return "deploy"
+	case r.tag == "secrets" && name == "name":
+		return "SYNC"
 	case r.tag == "policies" && name == "name":
 		return "gentle"
 	case r.id == "enqueue-batch" && name == "Idempotency-Key":

@@ -124,6 +124,9 @@ var samples = map[sampleKey][]sample{
 	{id: "create-token", status: 201}: {{"new", "", sampleNewToken()}},
 	{id: "put-token"}:                 {{"operate", "", jobs.Raw(`{"scopes": ["operate"]}`)}},
 	{id: "put-token", status: 201}:    {{"new", "", sampleNewToken()}},
+	{id: "create-secret"}:             {{"api", "", jobs.Raw(`{"name": "SYNC", "value": "a-value-of-8-bytes-or-more"}`)}},
+	{id: "put-secret"}:                {{"api", "", jobs.Raw(`{"value": "a-value-of-8-bytes-or-more"}`)}},
+	{id: "rotate-key"}:                {{"empty", "", jobs.Raw(`{}`)}},
 	{id: "get-ready", status: 200}:    {{"ready", "", wire.Status{Status: "ready"}}},
 
 	{"get-log", 200, "text/plain; charset=utf-8"}: {{"text", "", "pulling the first\nall three pulled\n"}},

@@ -62,9 +62,6 @@ var jobDocs = map[string]map[string]string{
 		"dir":         "Left out: an empty folder of its own, removed afterwards",
 		"grace":       "Between SIGTERM and SIGKILL; 10s where left out",
 	},
-	"Failure": {
-		"reported": "What the job itself said of another try",
-	},
 	"Rule": {
 		"if":           "An expression over the error: true decides",
 		"after":        "A duration, or an expression that gives one; left out: the backoff",

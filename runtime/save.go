@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -29,6 +30,8 @@ type Saved struct {
 	Jobs     []store.SavedJob
 	Policies []SavedPolicy
 	Removed  []store.Removed
+	// Missing are, by job, the secrets it needs and that are not there: its runs will be held.
+	Missing map[string][]string
 }
 
 // SavedPolicy says what a PutPolicy did.
@@ -61,7 +64,15 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	if err != nil {
 		return Saved{}, r.wrote(err)
 	}
-	return savedOf(done)
+	saved, err := savedOf(done)
+	saved.Missing = r.missingSecrets(done.Jobs)
+	if !in.DryRun {
+		for name, missing := range saved.Missing {
+			r.log.Warn("a job needs secrets that are not set: its runs are held until they are",
+				"job", name, "secrets", strings.Join(missing, " "))
+		}
+	}
+	return saved, err
 }
 
 func (r *Runtime) compileAll(ctx context.Context, in *Changes) error {

@@ -29,6 +29,8 @@ type Parts struct {
 	Version   string
 	OpenStore func(ctx context.Context, path string, log *slog.Logger) (store.Store, error)
 	MakeKinds func(KindConfig) (Kinds, error)
+	// FileSchema is the JSON Schema of job files.
+	FileSchema func() ([]byte, error)
 }
 
 // KindConfig is what the flags say of kinds.
@@ -55,7 +57,7 @@ type serveCmd struct {
 	Listen        string        `default:"127.0.0.1:8700" env:"NIGHTSHIFT_LISTEN" placeholder:"ADDR" help:"Where to listen (${env})."`
 	URL           string        `name:"url" env:"NIGHTSHIFT_URL" placeholder:"URL" help:"Base of links and callbacks, as others reach the server (${env})."`
 	Scripts       string        `env:"NIGHTSHIFT_SCRIPTS" placeholder:"DIR|off" help:"Folder of scripts that jobs name by path; off: no scripts at all (${env})."`
-	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register the jobs of a file before taking work (${env})."`
+	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register the jobs and policies of a file, or of a folder of them, before taking work (${env})."`
 	RunAll        bool          `env:"NIGHTSHIFT_RUN_ALL" help:"Make one run of each job of --apply and show what becomes of them (${env})."`
 	LogLevel      slog.Level    `default:"info" env:"NIGHTSHIFT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (${env})."`
 	Workers       int           `default:"64" env:"NIGHTSHIFT_WORKERS" placeholder:"N" help:"Webhooks at a time (${env})."`
@@ -154,7 +156,7 @@ type serving struct {
 func (sv *serving) open() (err error) {
 	cmd, ctx := sv.cmd, sv.s.ctx
 	if cmd.Apply != "" {
-		if sv.set, err = readFiles([]string{cmd.Apply}); err != nil {
+		if sv.set, err = readFiles([]string{cmd.Apply}, os.Stdin); err != nil {
 			return err
 		}
 	}
