@@ -8,8 +8,10 @@ import (
 	"os"
 	"runtime/debug"
 
+	"nightshift/api"
 	"nightshift/api/cli"
 	"nightshift/jobs"
+	"nightshift/jobs/mail"
 	"nightshift/jobs/script"
 	"nightshift/jobs/webhook"
 	"nightshift/store"
@@ -30,7 +32,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds}
+	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, FileSchema: api.FileSchema}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
 }
 
@@ -61,12 +63,18 @@ func makeKinds(cfg cli.KindConfig) (cli.Kinds, error) {
 	if err != nil {
 		return cli.Kinds{}, err
 	}
+	mails, err := mail.New(mail.Config{SMTP: cfg.SMTP, Password: cfg.SMTPPassword, From: cfg.MailFrom})
+	if err != nil {
+		return cli.Kinds{}, err
+	}
 	hooks := webhook.New(webhook.Config{
 		Version: cfg.Version, Private: private, Self: webhook.ListensOn(cfg.Listen),
 	})
 	kinds := cli.Kinds{
-		ByName: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scriptsOff{}},
-		Close:  hooks.Close,
+		ByName: map[string]jobs.Kind{
+			jobs.KindWebhook: hooks, jobs.KindScript: scriptsOff{}, jobs.KindMail: mails,
+		},
+		Close: hooks.Close,
 	}
 	if cfg.NoScripts {
 		return kinds, nil

@@ -16,6 +16,9 @@ func (ts *testServer) stage(r *route) map[string]string {
 	if r.tag == "tokens" {
 		params["name"] = "deploy"
 	}
+	if r.tag == "secrets" {
+		params["name"] = "SYNC"
+	}
 	if r.tag == "policies" {
 		params["name"] = "gentle"
 		ts.call("DELETE", "/v1/jobs/nightly-sync", "")
@@ -31,7 +34,10 @@ func (ts *testServer) stage(r *route) map[string]string {
 		}
 	case "create-token", "put-token":
 		ts.call("DELETE", "/v1/tokens/deploy", "")
+	case "create-secret", "put-secret":
+		ts.call("DELETE", "/v1/secrets/SYNC", "")
 	default:
+		ts.call("PUT", "/v1/secrets/SYNC", `{"value":"hunter2hunter2"}`)
 		ts.call("PUT", "/v1/tokens/deploy", `{"scopes":["read"]}`)
 		for _, name := range []string{"nightly-sync", "mail-out"} {
 			ts.call("PUT", "/v1/jobs/"+name, doc)

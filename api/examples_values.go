@@ -200,6 +200,23 @@ var typeSamples = map[reflect.Type]func() any{
 	reflect.TypeFor[wire.Tokens](): func() any {
 		return wire.Tokens{Items: []wire.Token{sampleToken()}, Limit: 50}
 	},
+	reflect.TypeFor[wire.SecretUse](): func() any {
+		return wire.SecretUse{
+			Name: "SYNC", Readable: true, CreatedAt: sampleStart, UpdatedAt: sampleStart,
+			UsedBy: []string{"nightly-sync"},
+		}
+	},
+	reflect.TypeFor[wire.Secrets](): func() any {
+		return wire.Secrets{Items: []wire.Secret{{
+			Name: "SYNC", Readable: true, CreatedAt: sampleStart, UpdatedAt: sampleStart,
+		}}, Limit: 50}
+	},
+	reflect.TypeFor[wire.DeletedSecret](): func() any {
+		return wire.DeletedSecret{UsedBy: []string{"nightly-sync"}}
+	},
+	reflect.TypeFor[wire.RotatedKey](): func() any {
+		return wire.RotatedKey{Resealed: 4, Unreadable: []string{}}
+	},
 	reflect.TypeFor[wire.Server](): func() any { return wire.Server{Version: "1.0.0", Running: 3} },
 	reflect.TypeFor[wire.Audit](): func() any {
 		return wire.Audit{Items: []wire.AuditEntry{{
@@ -259,4 +276,9 @@ func sampleRetry() jobs.EffectiveRetry {
 func sampleVersion() jobs.Version {
 	j := sampleJob()
 	return jobs.Version{Job: j.Name, Version: 3, CreatedAt: sampleStart, Spec: j.Spec()}
+}
+
+// sampleDelivered is the answer to a sender.
+func sampleDelivered() wire.Brief {
+	return wire.Brief{ID: sampleID(sampleRun), Job: "nightly-sync", State: orNull("queued")}
 }

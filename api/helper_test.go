@@ -90,6 +90,7 @@ func newTestServer(t testing.TB) *testServer {
 		Store: st, Log: log,
 		Kinds: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scripts},
 		Keys:  [][]byte{[]byte("0123456789abcdef0123456789abcdef")}, Grace: time.Second,
+		SaveKeys: func([][]byte) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -141,6 +141,9 @@ func describe(routes []*route, version, base string) ([]byte, error) {
 // namePattern is what jobs.CheckName takes.
 const namePattern = `^[a-z0-9][a-z0-9._-]{0,99}$`
 
+// secretPattern is what jobs.CheckSecretName takes.
+const secretPattern = `^[A-Za-z_][A-Za-z0-9_]{0,99}$`
+
 var pathParam = regexp.MustCompile(`:([a-z]+)`)
 
 // description gathers the schemas of the routes, and the kinds of problems they answer.
@@ -236,6 +239,9 @@ func (d *description) parameters(r *route) []*huma.Param {
 			schema.Format = "uuid"
 		case "name":
 			schema.Pattern = namePattern
+			if r.tag == "secrets" {
+				schema.Pattern = secretPattern
+			}
 		case "version":
 			schema = &huma.Schema{Type: "integer"}
 		}

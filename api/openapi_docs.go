@@ -34,7 +34,8 @@ var jobFields = map[string]string{
 
 // jobDocs say what the fields of a job document mean (contract 3.1).
 var jobDocs = map[string]map[string]string{
-	"Job": jobFields, "JobDocument": jobFields,
+	"Failure": {"reported": "What the job itself said of another try"},
+	"Job":     jobFields, "JobDocument": jobFields,
 	"RunRequest": {
 		"job":             "In a batch; else the path names it",
 		"payload":         "Left out: the job's. Up to 256 KiB",
@@ -60,9 +61,6 @@ var jobDocs = map[string]map[string]string{
 		"env":         "Of the server's environment only PATH, LANG and TZ are inherited",
 		"dir":         "Left out: an empty folder of its own, removed afterwards",
 		"grace":       "Between SIGTERM and SIGKILL; 10s where left out",
-	},
-	"Failure": {
-		"reported": "What the job itself said of another try",
 	},
 	"Rule": {
 		"if":           "An expression over the error: true decides",
@@ -108,6 +106,8 @@ var tags = []*huma.Tag{
 	{Name: "policies", Description: "Retry settings that jobs start from, by name"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
 	{Name: "rules", Description: "What becomes of failures, tried before it counts"},
+	{Name: "inbound", Description: "Doors: senders that sign what they send make runs"},
+	{Name: "secrets", Description: "Values that definitions name and nobody reads back"},
 	{Name: "tokens", Description: "Who may call, and what"},
 	{Name: "server", Description: "The server itself: its state, its audit, its description"},
 	{Name: "open", Description: "What answers without a token"},

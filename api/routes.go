@@ -82,7 +82,8 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), fileRoutes(), policyRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(), serverRoutes(), openRoutes(),
+		jobRoutes(), fileRoutes(), policyRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(),
+		secretRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -61,4 +62,25 @@ func entryFaults(err error) ([]jobs.Fault, bool) {
 		return []jobs.Fault{{Location: circle.Location, Message: circle.Error()}}, true
 	}
 	return nil, false
+}
+
+// SaveFaults are what keeps documents from being saved, located such as jobs[2].retry.policy; nil:
+// something else does, or nothing.
+func SaveFaults(err error) []jobs.Fault {
+	if err == nil {
+		return nil
+	}
+	err = saveError(err, func(kind string, i int, f jobs.Fault) jobs.Fault {
+		list := "jobs"
+		if kind == store.KindPolicy {
+			list = "policies"
+		}
+		f.Location = at(fmt.Sprintf("%s[%d]", list, i), f.Location)
+		return f
+	})
+	var p *problem
+	if errors.As(err, &p) {
+		return p.faults
+	}
+	return nil
 }

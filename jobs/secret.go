@@ -19,13 +19,8 @@ var errSecretName = errors.New(
 
 // CheckSecretName says what is wrong with the name of a secret. The name is not quoted.
 func CheckSecretName(s string) error {
-	if s == "" || len(s) > 100 || isDigit(s[0]) {
+	if !validSecretName(s) {
 		return errSecretName
-	}
-	for i := range len(s) {
-		if c := s[i]; !isLetter(c) && !isDigit(c) && c != '_' {
-			return errSecretName
-		}
 	}
 	return nil
 }

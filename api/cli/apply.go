@@ -4,20 +4,37 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
-	"strconv"
 
 	"nightshift/api/client"
-	"nightshift/jobs"
+	"nightshift/api/wire"
 )
 
 type applyCmd struct {
-	File []string `short:"f" required:"" placeholder:"FILE" help:"YAML or JSON files with jobs."`
+	File   []string `short:"f" required:"" sep:"none" placeholder:"FILE" help:"Job files, YAML or JSON, or folders of them; - is the standard input. May be repeated."`
+	More   []string `arg:"" optional:"" name:"file" help:"More of them, as a shell makes of *.yaml."`
+	Set    string   `default:"default" placeholder:"NAME" help:"The set that what is made belongs to: no other may hold it (${default})."`
+	DryRun bool     `help:"Show what would change, and change nothing."`
+	Prune  bool     `help:"Remove what belongs to the set and is in none of the files."`
 }
 
-// Run registers the jobs of the files.
+// Help says what a file may hold.
+func (applyCmd) Help() string {
+	return `A file holds "jobs" and "policies", each a list, or a map by name. "defaults" are fields for all jobs
+of the file that say nothing else. "webhook: URL" and "script: TEXT" are short forms. A folder gives its
+*.yaml, *.yml and *.json, not those below it.
+
+All files together are one change: all of it is made, or nothing. What stands already is left as it is, and
+so is pausing. A policy or job that a document names must stand or be in one of the files.
+
+  nightshift apply -f jobs/ --dry-run
+  nightshift apply -f jobs/ --prune
+
+"nightshift schema" prints a JSON Schema of the files, for editors.`
+}
+
+// Run registers what the files hold.
 func (cmd applyCmd) Run(s *session) error {
-	set, err := readFiles(cmd.File)
+	set, err := readFiles(append(cmd.File, cmd.More...), os.Stdin)
 	if err != nil {
 		return err
 	}
@@ -25,85 +42,43 @@ func (cmd applyCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.Apply(s.ctx, set.jobs)
+	done, err := c.Apply(s.ctx, client.Apply{
+		Policies: set.policies, Jobs: set.jobs, Set: cmd.Set, DryRun: cmd.DryRun, Prune: cmd.Prune,
+	})
 	var problem *client.Problem
-	if errors.As(err, &problem) && problem.Status == 422 {
-		return set.placed(problem.Errors, err)
+	if errors.As(err, &problem) && len(problem.Errors) > 0 {
+		return set.placed(problem.Errors)
 	}
 	if err != nil {
 		return err
 	}
-	if s.out.json {
-		s.out.value(&done)
-		return nil
+	for _, w := range done.Warnings {
+		fmt.Fprintf(s.stderr, "Warning: %s %s: %s\n", clean(w.Kind), clean(w.Name), clean(w.Message))
 	}
-	for _, j := range done.Items {
-		s.out.line("%s %s, version %d", clean(j.Name), clean(j.Action), j.Version)
+	switch {
+	case s.out.json:
+		s.out.value(&done)
+	case cmd.DryRun:
+		s.out.difference(done.Items)
+	default:
+		for i := range done.Items {
+			s.out.line("%s", applied(&done.Items[i]))
+		}
 	}
 	return nil
 }
 
-// fileSet is what several files set together.
-type fileSet struct {
-	jobs []*jobs.Job
-	from []origin // of each job
-}
-
-// origin is where a job was written.
-type origin struct {
-	file *jobs.File
-	at   int
-}
-
-// readFiles reads files; all that is wrong with them is said at once.
-func readFiles(paths []string) (*fileSet, error) {
-	set := &fileSet{}
-	seen := map[string]string{}
-	var wrong []error
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("read the file: %w", err)
-		}
-		file, err := jobs.ParseFile(path, data)
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		for i, j := range file.Jobs {
-			if other, twice := seen[j.Name]; twice {
-				wrong = append(wrong, fmt.Errorf("%s: the job %s stands in %s too", path, j.Name, other))
-			}
-			seen[j.Name] = path
-			set.jobs = append(set.jobs, j)
-			set.from = append(set.from, origin{file, i})
-		}
+// applied is what became of a document, in a line.
+func applied(item *wire.AppliedItem) string {
+	text := clean(item.Name) + " " + clean(item.Action)
+	if item.Kind != "job" {
+		text = clean(item.Kind) + " " + text
 	}
-	return set, errors.Join(wrong...)
-}
-
-var jobLocation = regexp.MustCompile(`^(?:body\.)?jobs\[(\d+)\]\.?(.*)$`)
-
-// placed says in which file, line and column faults are; err is what they came from.
-func (set *fileSet) placed(faults []jobs.Fault, err error) error {
-	var all []error
-	for _, f := range faults {
-		m := jobLocation.FindStringSubmatch(f.Location)
-		if m == nil {
-			return err
-		}
-		i, _ := strconv.Atoi(m[1])
-		if i >= len(set.from) {
-			return err
-		}
-		from := set.from[i]
-		f.Location = m[2]
-		for _, at := range from.file.PlaceFaults(from.at, []jobs.Fault{f}) {
-			all = append(all, errors.New(at.String()))
-		}
+	if item.Version != nil {
+		text += fmt.Sprintf(", version %d", *item.Version)
 	}
-	if all == nil {
-		return err
+	if item.CancelledRuns > 0 {
+		text += fmt.Sprintf(", %d unfinished runs cancelled", item.CancelledRuns)
 	}
-	return errors.Join(all...)
+	return text
 }

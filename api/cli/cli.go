@@ -30,20 +30,24 @@ const (
 
 // commands are all commands.
 type commands struct {
-	Serve   serveCmd   `cmd:"" help:"Run the server."`
-	Apply   applyCmd   `cmd:"" help:"Register the jobs of files, all or nothing."`
-	Run     runCmd     `cmd:"" help:"Run a job."`
-	Runs    runsCmd    `cmd:"" help:"List or show runs."`
-	Logs    logsCmd    `cmd:"" help:"Print what a run, or the newest run of a job, printed."`
-	Cancel  cancelCmd  `cmd:"" help:"Cancel runs."`
-	Requeue requeueCmd `cmd:"" help:"Run an ended run again."`
-	Jobs    jobsCmd    `cmd:"" help:"List, show or change jobs."`
-	Rules   rulesCmd   `cmd:"" help:"Try rules on failures, told or recorded."`
-	Pause   pauseCmd   `cmd:"" help:"Pause a job: nothing of it starts."`
-	Resume  resumeCmd  `cmd:"" help:"Resume a job that is paused, or the server after a drain."`
-	Tokens  tokensCmd  `cmd:"" help:"List, create or revoke tokens."`
-	Drain   drainCmd   `cmd:"" help:"Start no attempt until resume; wait until none runs."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve    serveCmd    `cmd:"" help:"Run the server."`
+	Apply    applyCmd    `cmd:"" help:"Register the jobs and policies of files, all or nothing."`
+	Export   exportCmd   `cmd:"" help:"Print policies and jobs as a job file."`
+	Schema   schemaCmd   `cmd:"" help:"Print a JSON Schema of job files, for editors."`
+	Run      runCmd      `cmd:"" help:"Run a job."`
+	Runs     runsCmd     `cmd:"" help:"List or show runs."`
+	Logs     logsCmd     `cmd:"" help:"Print what a run, or the newest run of a job, printed."`
+	Cancel   cancelCmd   `cmd:"" help:"Cancel runs."`
+	Requeue  requeueCmd  `cmd:"" help:"Run an ended run again."`
+	Jobs     jobsCmd     `cmd:"" help:"List, show or change jobs."`
+	Policies policiesCmd `cmd:"" help:"List, show or change retry policies."`
+	Rules    rulesCmd    `cmd:"" help:"Try rules on failures, told or recorded."`
+	Pause    pauseCmd    `cmd:"" help:"Pause a job: nothing of it starts."`
+	Resume   resumeCmd   `cmd:"" help:"Resume a job that is paused, or the server after a drain."`
+	Secrets  secretsCmd  `cmd:"" help:"List, set or delete secrets, or rotate their key."`
+	Tokens   tokensCmd   `cmd:"" help:"List, create or revoke tokens."`
+	Drain    drainCmd    `cmd:"" help:"Start no attempt until resume; wait until none runs."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
 
 	Remote remoteFlags `embed:""`
 	JSON   bool        `name:"json" help:"Print JSON."`

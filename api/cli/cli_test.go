@@ -191,7 +191,7 @@ func TestApplySaysWhereTheFaultIs(t *testing.T) {
 	if v := p.cli("apply", "-f", good, "--json").want(0).json(); v["items"] == nil {
 		t.Errorf("apply --json: %v", v)
 	}
-	p.cli("apply", "-f", good, "-f", good).want(1).has("stands in")
+	p.cli("apply", "-f", good, "-f", good).want(1).has("stands at")
 	p.cli("apply", "-f", "absent.yaml").want(1).has("absent.yaml")
 	p.cli("jobs", "show", "one").want(0).has(`"url": "http://h/"`)
 	p.cli("jobs", "versions", "one").want(0).has("POST http://h/")

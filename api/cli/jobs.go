@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"nightshift/api/client"
@@ -11,7 +9,8 @@ import (
 
 type jobsCmd struct {
 	List     jobsListCmd     `cmd:"" default:"withargs" help:"List jobs."`
-	Show     jobsShowCmd     `cmd:"" help:"Show a job's document."`
+	Show     jobsShowCmd     `cmd:"" help:"Show a job's document, and what decides about its failures."`
+	Retry    jobsRetryCmd    `cmd:"" help:"Show what decides about a job's failures, and where it comes from."`
 	Delete   jobsDeleteCmd   `cmd:"" help:"Delete a job; its history stays."`
 	Pause    pauseCmd        `cmd:"" help:"Pause a job: nothing of it starts."`
 	Resume   jobsResumeCmd   `cmd:"" help:"Resume a job that is paused."`
@@ -65,7 +64,7 @@ type jobsShowCmd struct {
 	Job string `arg:"" help:"The job's name."`
 }
 
-// Run prints a job's document.
+// Run prints a job's document; for people also what decides about its failed attempts.
 func (cmd jobsShowCmd) Run(s *session) error {
 	c, err := s.client()
 	if err != nil {
@@ -75,18 +74,17 @@ func (cmd jobsShowCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	s.printJob(&j)
-	return nil
-}
-
-// printJob prints a job: as one line of JSON, or indented for people.
-func (s *session) printJob(j *jobs.Job) {
-	var pretty bytes.Buffer
-	if s.out.json || json.Indent(&pretty, jobs.AppendJSON(nil, j), "", "  ") != nil {
-		s.out.value(j)
-		return
+	s.printDocument(&j)
+	if s.out.json {
+		return nil
 	}
-	s.out.line("%s", pretty.String())
+	all, err := c.Retry(s.ctx, cmd.Job)
+	if err != nil {
+		return err
+	}
+	s.out.line("")
+	s.printRetry(&all)
+	return nil
 }
 
 type jobsDeleteCmd struct {

@@ -29,6 +29,8 @@ type Parts struct {
 	Version   string
 	OpenStore func(ctx context.Context, path string, log *slog.Logger) (store.Store, error)
 	MakeKinds func(KindConfig) (Kinds, error)
+	// FileSchema is the JSON Schema of job files.
+	FileSchema func() ([]byte, error)
 }
 
 // KindConfig is what the flags say of kinds.
@@ -39,6 +41,8 @@ type KindConfig struct {
 	Scripts   string         // folder of the scripts named by path; "": none
 	NoScripts bool           // none runs at all
 	Log       *slog.Logger
+
+	SMTP, SMTPPassword, MailFrom string // --smtp, its user's password, --mail-from
 }
 
 // Kinds are the kinds of jobs the server executes.
@@ -53,13 +57,15 @@ type serveCmd struct {
 	Listen        string        `default:"127.0.0.1:8700" env:"NIGHTSHIFT_LISTEN" placeholder:"ADDR" help:"Where to listen (${env})."`
 	URL           string        `name:"url" env:"NIGHTSHIFT_URL" placeholder:"URL" help:"Base of links and callbacks, as others reach the server (${env})."`
 	Scripts       string        `env:"NIGHTSHIFT_SCRIPTS" placeholder:"DIR|off" help:"Folder of scripts that jobs name by path; off: no scripts at all (${env})."`
-	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register the jobs of a file before taking work (${env})."`
+	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register the jobs and policies of a file, or of a folder of them, before taking work (${env})."`
 	RunAll        bool          `env:"NIGHTSHIFT_RUN_ALL" help:"Make one run of each job of --apply and show what becomes of them (${env})."`
 	LogLevel      slog.Level    `default:"info" env:"NIGHTSHIFT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (${env})."`
 	Workers       int           `default:"64" env:"NIGHTSHIFT_WORKERS" placeholder:"N" help:"Webhooks at a time (${env})."`
 	ScriptWorkers int           `env:"NIGHTSHIFT_SCRIPT_WORKERS" placeholder:"N" help:"Scripts at a time; 0: 2 for each core (${env})."`
 	ShutdownGrace jobs.Duration `default:"30s" env:"NIGHTSHIFT_SHUTDOWN_GRACE" placeholder:"DURATION" help:"How long attempts may go on after SIGTERM (${env})."`
 	WebhookPriv   string        `name:"webhook-private" default:"allow" env:"NIGHTSHIFT_WEBHOOK_PRIVATE" placeholder:"allow|deny|LIST" help:"Whether webhooks may call private addresses (${env})."`
+	SMTP          string        `name:"smtp" env:"NIGHTSHIFT_SMTP" placeholder:"URL" help:"Mail server, such as smtp://user@mail.example.com:587 or smtps://mail.example.com, its password in NIGHTSHIFT_SMTP_PASSWORD; ?tls=none sends in clear. Else the machine's sendmail (${env})."`
+	MailFrom      string        `env:"NIGHTSHIFT_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail whose job names none (${env})."`
 	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
 
 	proxies []netip.Prefix
@@ -150,7 +156,7 @@ type serving struct {
 func (sv *serving) open() (err error) {
 	cmd, ctx := sv.cmd, sv.s.ctx
 	if cmd.Apply != "" {
-		if sv.set, err = readFiles([]string{cmd.Apply}); err != nil {
+		if sv.set, err = readFiles([]string{cmd.Apply}, os.Stdin); err != nil {
 			return err
 		}
 	}
@@ -196,6 +202,7 @@ func (sv *serving) open() (err error) {
 func (sv *serving) kindConfig(listen netip.AddrPort) KindConfig {
 	cfg := KindConfig{
 		Version: sv.s.parts.Version, Listen: listen, Private: sv.cmd.WebhookPriv, Log: sv.log,
+		SMTP: sv.cmd.SMTP, SMTPPassword: os.Getenv("NIGHTSHIFT_SMTP_PASSWORD"), MailFrom: sv.cmd.MailFrom,
 	}
 	if cfg.NoScripts = sv.cmd.Scripts == "off"; !cfg.NoScripts {
 		cfg.Scripts = sv.cmd.Scripts

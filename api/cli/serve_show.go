@@ -2,14 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	goruntime "runtime"
-	"strings"
 	"sync/atomic"
 
+	"nightshift/api"
 	"nightshift/jobs"
 	"nightshift/runtime"
 	"nightshift/store"
@@ -24,26 +23,18 @@ func (cmd *serveCmd) scriptWorkers() int {
 
 func serverBy(rt *runtime.Runtime) store.By { return store.By{Actor: serverActor, Now: rt.Now()} }
 
-// apply registers the jobs of --apply.
+// apply registers what the files of --apply hold.
 func (sv *serving) apply() ([]store.SavedJob, error) {
-	puts := make([]store.PutJob, len(sv.set.jobs))
-	for i, j := range sv.set.jobs {
-		puts[i].Job = j
-	}
-	saved, err := sv.rt.PutJobs(sv.s.ctx, puts, serverBy(sv.rt))
-	var bad *jobs.InvalidError
-	if errors.As(err, &bad) {
-		if len(puts) == 1 {
-			for i := range bad.Faults {
-				bad.Faults[i].Location = strings.TrimSuffix("jobs[0]."+bad.Faults[i].Location, ".")
-			}
-		}
-		return nil, sv.set.placed(bad.Faults, err)
+	in := api.ChangesOf(sv.set.policies, sv.set.jobs)
+	in.Set = api.DefaultSet
+	saved, err := sv.rt.Save(sv.s.ctx, in, serverBy(sv.rt))
+	if faults := api.SaveFaults(err); faults != nil {
+		return nil, sv.set.placed(faults)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", sv.cmd.Apply, err)
 	}
-	return saved, nil
+	return saved.Jobs, nil
 }
 
 const quickstart = "examples/quickstart.yaml"

@@ -36,18 +36,6 @@ func (c *Client) PutJob(ctx context.Context, j *jobs.Job, match string) (saved j
 	return saved, err == nil && res.StatusCode == http.StatusCreated, err
 }
 
-// Apply registers or replaces jobs, all or nothing.
-func (c *Client) Apply(ctx context.Context, list []*jobs.Job) (done wire.Applied, err error) {
-	body := struct {
-		Jobs []jobs.Raw `json:"jobs"`
-	}{Jobs: make([]jobs.Raw, len(list))}
-	for i, j := range list {
-		body.Jobs[i] = j.Document()
-	}
-	_, err = c.answer(ctx, call{method: "POST", path: "/v1/apply", body: &body}, &done)
-	return done, err
-}
-
 // DeleteJob deletes a job and says how many runs were cancelled with it.
 func (c *Client) DeleteJob(ctx context.Context, name string) (cancelled int, err error) {
 	var done wire.Deleted

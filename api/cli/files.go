@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nightshift/jobs"
+)
+
+// fileSet is what several files set together.
+type fileSet struct {
+	policies   []*jobs.Policy
+	jobs       []*jobs.Job
+	fromPolicy []origin // of each policy
+	from       []origin // of each job
+}
+
+// origin is where a document was written.
+type origin struct {
+	file *jobs.File
+	at   int
+}
+
+// stdinName is what messages call the standard input.
+const stdinName = "stdin"
+
+// readFiles reads files, and those in folders; all that is wrong with them is said at once.
+func readFiles(paths []string, stdin io.Reader) (*fileSet, error) {
+	paths, err := withoutFolders(paths)
+	if err != nil {
+		return nil, err
+	}
+	set := &fileSet{}
+	var wrong []error
+	seen := map[string]string{}
+	for _, path := range paths {
+		name, data, err := readFile(path, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read the file: %w", err)
+		}
+		file, err := jobs.ParseFile(name, data)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		wrong = append(wrong, set.add(file, seen)...)
+	}
+	return set, errors.Join(wrong...)
+}
+
+// add takes what a file holds, and tells of names that stand in another one. seen has their places.
+func (set *fileSet) add(file *jobs.File, seen map[string]string) (wrong []error) {
+	unique := func(kind, name string, place func(int, []jobs.Fault) []jobs.FileFault, i int) {
+		at := place(i, []jobs.Fault{{Location: "name"}})[0]
+		here := fmt.Sprintf("%s:%d:%d", at.File, at.Line, at.Column)
+		if other := seen[kind+" "+name]; other != "" {
+			at.Message = fmt.Sprintf("the %s %s stands at %s too", kind, name, other)
+			wrong = append(wrong, errors.New(at.String()))
+			return
+		}
+		seen[kind+" "+name] = here
+	}
+	for i, p := range file.Policies {
+		unique("policy", p.Name, file.PlacePolicyFaults, i)
+		set.policies = append(set.policies, p)
+		set.fromPolicy = append(set.fromPolicy, origin{file, i})
+	}
+	for i, j := range file.Jobs {
+		unique("job", j.Name, file.PlaceFaults, i)
+		set.jobs = append(set.jobs, j)
+		set.from = append(set.from, origin{file, i})
+	}
+	return wrong
+}
+
+// withoutFolders puts the job files in a folder, sorted, in its place.
+func withoutFolders(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if path == "-" || err != nil || !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		entries, err := os.ReadDir(path) // sorted
+		if err != nil {
+			return nil, fmt.Errorf("read the folder: %w", err)
+		}
+		before := len(files)
+		for _, e := range entries {
+			if !e.IsDir() && isJobFile(e.Name()) {
+				files = append(files, filepath.Join(path, e.Name()))
+			}
+		}
+		if len(files) == before {
+			return nil, fmt.Errorf("the folder %s holds no job files: no *.yaml, *.yml or *.json", path)
+		}
+	}
+	return files, nil
+}
+
+func isJobFile(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) &&
+		!strings.HasPrefix(name, ".")
+}
+
+// readFile reads no more of a file than is refused.
+func readFile(path string, stdin io.Reader) (name string, data []byte, err error) {
+	name, in := stdinName, stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return path, nil, err
+		}
+		defer f.Close()
+		name, in = path, f
+	}
+	data, err = io.ReadAll(io.LimitReader(in, jobs.MaxFile+1))
+	return name, data, err
+}
+
+var documentLocation = regexp.MustCompile(`^(?:body\.)?(jobs|policies)\[(\d+)\]\.?(.*)$`)
+
+// placed says in which file, line and column the faults are that a server found.
+func (set *fileSet) placed(faults []jobs.Fault) error {
+	var all []error
+	for _, f := range faults {
+		all = append(all, errors.New(set.place(f)))
+	}
+	return errors.Join(all...)
+}
+
+func (set *fileSet) place(f jobs.Fault) string {
+	m := documentLocation.FindStringSubmatch(f.Location)
+	if m == nil {
+		return clean(strings.TrimPrefix(f.Location+": "+f.Message, ": "))
+	}
+	i, _ := strconv.Atoi(m[2])
+	from := set.from
+	if m[1] == "policies" {
+		from = set.fromPolicy
+	}
+	if i >= len(from) {
+		return clean(f.Location + ": " + f.Message)
+	}
+	return from[i].place(m[1] == "policies", jobs.Fault{Location: m[3], Message: clean(f.Message)})
+}
+
+func (o origin) place(policy bool, f jobs.Fault) string {
+	if policy {
+		return o.file.PlacePolicyFaults(o.at, []jobs.Fault{f})[0].String()
+	}
+	return o.file.PlaceFaults(o.at, []jobs.Fault{f})[0].String()
+}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"nightshift/api/client"
+	"nightshift/jobs"
+)
+
+type policiesCmd struct {
+	List   policiesListCmd   `cmd:"" default:"withargs" help:"List policies."`
+	Show   policiesShowCmd   `cmd:"" help:"Show a policy's document."`
+	Set    policiesSetCmd    `cmd:"" help:"Register or replace the policies of a file."`
+	Delete policiesDeleteCmd `cmd:"" help:"Delete a policy that no job names; default becomes what is built in."`
+}
+
+type policiesListCmd struct {
+	Limit  int    `default:"1000" help:"How many."`
+	Cursor string `placeholder:"NEXT" help:"Go on behind an earlier list."`
+}
+
+// Run lists policies.
+func (cmd policiesListCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Policies(s.ctx, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
+	if err != nil {
+		return err
+	}
+	if s.out.json {
+		s.out.value(&list)
+		return nil
+	}
+	rows := make([][]string, len(list.Items))
+	for i, p := range list.Items {
+		most, updated := "", clock(p.UpdatedAt)
+		if p.MaxAttempts != nil {
+			most = fmt.Sprint(*p.MaxAttempts)
+		}
+		if p.BuiltIn {
+			updated = "built in"
+		}
+		rows[i] = []string{p.Name, most, fmt.Sprint(len(p.Rules)), p.Otherwise, p.Set, updated}
+	}
+	s.out.table([]string{"POLICY", "MAX ATTEMPTS", "RULES", "OTHERWISE", "SET", "UPDATED"}, rows)
+	s.more(list.Next)
+	return nil
+}
+
+type policiesShowCmd struct {
+	Policy string `arg:"" help:"The policy's name."`
+}
+
+// Run prints a policy's document.
+func (cmd policiesShowCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	p, _, err := c.Policy(s.ctx, cmd.Policy)
+	if err != nil {
+		return err
+	}
+	s.printDocument(&p)
+	return nil
+}
+
+// printDocument prints a document: as one line of JSON, or indented for people.
+func (s *session) printDocument(v any) {
+	var pretty bytes.Buffer
+	if s.out.json || json.Indent(&pretty, jobs.AppendJSON(nil, v), "", "  ") != nil {
+		s.out.value(v)
+		return
+	}
+	s.out.line("%s", pretty.String())
+}
+
+type policiesSetCmd struct {
+	File string `short:"f" required:"" placeholder:"FILE" help:"A file with policies, YAML or JSON; - is the standard input."`
+}
+
+// Help says what the file holds.
+func (policiesSetCmd) Help() string {
+	return `The file is a job file whose key "policies" holds a list, or a map by name:
+
+  policies:
+    gentle:
+      max_attempts: 3
+      backoff: {base: 1m}
+      rules: [{if: http.status == 429, then: retry, after: 2m}]
+
+Unlike with apply, what is made belongs to no set.`
+}
+
+// Run registers policies, one by one.
+func (cmd policiesSetCmd) Run(s *session) error {
+	set, err := readFiles([]string{cmd.File}, os.Stdin)
+	if err != nil {
+		return err
+	}
+	if len(set.jobs) > 0 || len(set.policies) == 0 {
+		return usage("%s: want a file with policies alone; for jobs there is apply -f", cmd.File)
+	}
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	for i, p := range set.policies {
+		saved, created, err := c.PutPolicy(s.ctx, p, "")
+		var problem *client.Problem
+		if errors.As(err, &problem) && len(problem.Errors) > 0 {
+			for n := range problem.Errors {
+				at := strings.TrimPrefix(strings.TrimPrefix(problem.Errors[n].Location, "body"), ".")
+				problem.Errors[n].Location = fmt.Sprintf("policies[%d].%s", i, at)
+			}
+			return set.placed(problem.Errors)
+		}
+		switch {
+		case err != nil:
+			return err
+		case s.out.json:
+			s.out.value(&saved)
+		case created:
+			s.out.line("policy %s created", clean(saved.Name))
+		default:
+			s.out.line("policy %s saved", clean(saved.Name))
+		}
+	}
+	return nil
+}
+
+type policiesDeleteCmd struct {
+	Policy string `arg:"" help:"The policy's name."`
+}
+
+// Run deletes a policy.
+func (cmd policiesDeleteCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	if err := c.DeletePolicy(s.ctx, cmd.Policy); err != nil {
+		return err
+	}
+	if cmd.Policy == jobs.PolicyDefault {
+		s.gone("as it is built in", cmd.Policy)
+		return nil
+	}
+	s.gone("deleted", cmd.Policy)
+	return nil
+}
+
+type jobsRetryCmd struct {
+	Job string `arg:"" help:"The job's name."`
+}
+
+// Run shows what decides about a job's failed attempts.
+func (cmd jobsRetryCmd) Run(s *session) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	all, err := c.Retry(s.ctx, cmd.Job)
+	if err != nil {
+		return err
+	}
+	if s.out.json {
+		s.out.value(&all)
+		return nil
+	}
+	s.printRetry(&all)
+	return nil
+}
+
+// printRetry prints numbers and rules with where each comes from.
+func (s *session) printRetry(r *jobs.EffectiveRetry) {
+	elapsed := "none"
+	if r.MaxElapsed.Value != nil {
+		elapsed = r.MaxElapsed.Value.String()
+	}
+	b := &r.Backoff
+	s.out.table([]string{"RETRY", "VALUE", "FROM"}, [][]string{
+		{"max_attempts", fmt.Sprint(r.MaxAttempts.Value), r.MaxAttempts.From},
+		{"max_elapsed", elapsed, r.MaxElapsed.From},
+		{"backoff.kind", b.Kind.Value, b.Kind.From},
+		{"backoff.base", b.Base.Value.String(), b.Base.From},
+		{"backoff.factor", fmt.Sprint(b.Factor.Value), b.Factor.From},
+		{"backoff.max", b.Max.Value.String(), b.Max.From},
+		{"backoff.jitter", fmt.Sprint(b.Jitter.Value), b.Jitter.From},
+		{"otherwise", r.Otherwise.Value, r.Otherwise.From},
+		{"interrupted", r.Interrupted.Value, r.Interrupted.From},
+	})
+	s.out.line("")
+	rows := make([][]string, len(r.Rules))
+	for i := range r.Rules {
+		rule := &r.Rules[i]
+		most := ""
+		if rule.MaxAttempts != nil {
+			most = fmt.Sprint(*rule.MaxAttempts)
+		}
+		condition, then := short(rule.If, 60), rule.Then
+		if rule.By == jobs.ByReported {
+			condition, then = "the job says of its error whether it is retryable", "as it says"
+		}
+		rows[i] = []string{rule.By, condition, then, rule.After, most, short(rule.Reason, 40)}
+	}
+	s.out.table([]string{"RULE", "IF", "THEN", "AFTER", "MAX", "REASON"}, rows)
+}
