@@ -11,6 +11,7 @@ import (
 	"nightshift/api"
 	"nightshift/api/cli"
 	"nightshift/jobs"
+	"nightshift/jobs/mail"
 	"nightshift/jobs/script"
 	"nightshift/jobs/webhook"
 	"nightshift/store"
@@ -62,12 +63,18 @@ func makeKinds(cfg cli.KindConfig) (cli.Kinds, error) {
 	if err != nil {
 		return cli.Kinds{}, err
 	}
+	mails, err := mail.New(mail.Config{SMTP: cfg.SMTP, Password: cfg.SMTPPassword, From: cfg.MailFrom})
+	if err != nil {
+		return cli.Kinds{}, err
+	}
 	hooks := webhook.New(webhook.Config{
 		Version: cfg.Version, Private: private, Self: webhook.ListensOn(cfg.Listen),
 	})
 	kinds := cli.Kinds{
-		ByName: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scriptsOff{}},
-		Close:  hooks.Close,
+		ByName: map[string]jobs.Kind{
+			jobs.KindWebhook: hooks, jobs.KindScript: scriptsOff{}, jobs.KindMail: mails,
+		},
+		Close: hooks.Close,
 	}
 	if cfg.NoScripts {
 		return kinds, nil

@@ -35,6 +35,7 @@ var (
 	probSyntax       = problemKind{"not-json", 400, "The body is not JSON"}
 	probRequest      = problemKind{"bad-request", 400, "The request is malformed"}
 	probUnauthorized = problemKind{"unauthorized", 401, "A valid token is needed"}
+	probSignature    = problemKind{"bad-signature", 401, "The door does not open to this"}
 	probForbidden    = problemKind{"forbidden", 403, "The token does not allow this"}
 	probOrigin       = problemKind{"foreign-origin", 403, "Pages of other sites may not call"}
 	probNotFound     = problemKind{"not-found", 404, "There is no such thing"}
@@ -54,6 +55,7 @@ var (
 	probInternal     = problemKind{"internal", 500, "The server failed"}
 	probBusy         = problemKind{"busy", 503, "The database is locked by another process"}
 	probUnknown      = problemKind{"outcome-unknown", 503, "Whether it was done is unknown"}
+	probShut         = problemKind{"door-shut", 503, "The door's secret is not set"}
 	probStopping     = problemKind{"stopping", 503, "The server is stopping"}
 	probNotReady     = problemKind{"not-ready", 503, "The server takes no work"}
 	probFull         = problemKind{"disk-full", 507, "The disk is full"}
@@ -61,9 +63,9 @@ var (
 
 // problemKinds are all of them, for the description.
 var problemKinds = []problemKind{
-	probSyntax, probRequest, probUnauthorized, probForbidden, probOrigin, probNotFound, probMethod,
+	probSyntax, probRequest, probUnauthorized, probSignature, probForbidden, probOrigin, probNotFound, probMethod,
 	probSlow, probExists, probState, probSet, probNamed, probKey, probStale, probTooLarge, probEncoding, probHost,
-	probInvalid, probOverload, probInternal, probBusy, probUnknown, probStopping, probNotReady,
+	probInvalid, probOverload, probInternal, probBusy, probUnknown, probShut, probStopping, probNotReady,
 	probFull,
 }
 

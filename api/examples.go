@@ -74,6 +74,8 @@ var problemSamples = map[problemKind]error{
 	probSyntax:       &jobs.SyntaxError{Line: 1, Column: 14, Msg: "want a value"},
 	probRequest:      refuse(probRequest, "the query cannot be read"),
 	probUnauthorized: refuse(probUnauthorized, "the token is not known"),
+	probSignature:    refuse(probSignature, "the signature is not that of this body by the secret of this door"),
+	probShut:         refuse(probShut, "a secret that this door needs is not set on the server; send it again later"),
 	probForbidden:    refuse(probForbidden, "it needs the scope %s", scopeOperate),
 	probOrigin:       refuse(probOrigin, "the Origin is not this server"),
 	probNotFound:     noJob(),
@@ -132,6 +134,8 @@ var paramExamples = map[string]any{
 	"label": "team:data", "correlation_id": "order-8812", "error_kind": "http",
 	"error_type": "ValidationError", "trigger": "api", "since": "2026-11-29T00:00:00Z",
 	"until": "2026-11-30T00:00:00Z", "q": "timed out", "key": "Yk3vZ0o2l4Qd3mJ8rTn1Vw",
+
+	"door": "github", "secret": "a-long-random-text",
 
 	"set": "default", "dry_run": "true", "prune": "true",
 

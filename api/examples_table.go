@@ -36,20 +36,22 @@ var samples = map[sampleKey][]sample{
 			"retain": {"succeeded": "30d"}
 		}`)},
 	},
-	{id: "pause-job"}:                {{"note", "", jobs.Raw(`{"note": "the warehouse is being moved"}`)}},
-	{id: "pause-job", status: 200}:   {{"paused", "", samplePausedJob()}},
-	{id: "resume-job"}:               {{"note", "", jobs.Raw(`{"note": "it has been moved"}`)}},
-	{id: "upgrade-runs"}:             {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "drain", status: 200}:       {{"drained", "", wire.Server{Version: "1.0.0", Draining: true}}},
-	{id: "drain"}:                    {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "resume"}:                   {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "cancel-run"}:               {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "cancel-run", status: 200}:  {{"cancelled", "", sampleCancelled()}},
-	{id: "cancel-run", status: 202}:  {{"running", "", sampleCancelling()}},
-	{id: "run-now"}:                  {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "run-now", status: 200}:     {{"queued", "", sampleQueued()}},
-	{id: "requeue-run", status: 202}: {{"new", "", sampleRequeued()}},
-	{id: "requeue-run", status: 200}: {{"standing", "", sampleRequeued()}},
+	{id: "deliver", status: 202}:        {{"made", "", sampleDelivered()}},
+	{id: "deliver-secret", status: 202}: {{"made", "", sampleDelivered()}},
+	{id: "pause-job"}:                   {{"note", "", jobs.Raw(`{"note": "the warehouse is being moved"}`)}},
+	{id: "pause-job", status: 200}:      {{"paused", "", samplePausedJob()}},
+	{id: "resume-job"}:                  {{"note", "", jobs.Raw(`{"note": "it has been moved"}`)}},
+	{id: "upgrade-runs"}:                {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "drain", status: 200}:          {{"drained", "", wire.Server{Version: "1.0.0", Draining: true}}},
+	{id: "drain"}:                       {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "resume"}:                      {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "cancel-run"}:                  {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "cancel-run", status: 200}:     {{"cancelled", "", sampleCancelled()}},
+	{id: "cancel-run", status: 202}:     {{"running", "", sampleCancelling()}},
+	{id: "run-now"}:                     {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "run-now", status: 200}:        {{"queued", "", sampleQueued()}},
+	{id: "requeue-run", status: 202}:    {{"new", "", sampleRequeued()}},
+	{id: "requeue-run", status: 200}:    {{"standing", "", sampleRequeued()}},
 	{id: "requeue-run"}: {
 		{"again", "With the payload as it was", jobs.Raw(`{"note": "the API is back"}`)},
 		{"patched", "With another payload", jobs.Raw(`{"payload": {"since": "2026-11-28"}}`)},
@@ -94,6 +96,24 @@ var samples = map[sampleKey][]sample{
 			{"job": "nightly-sync", "payload": {"since": "2026-11-29"}},
 			{"job": "mail-out", "idempotency_key": "digest-2026-11-30"}
 		]}`)},
+	},
+	{id: "check-rules"}: {
+		{"told", "A failure that is told, by the rules of a job", jobs.Raw(`{
+			"job": "nightly-sync",
+			"error": {"http": {"status": 429, "headers": {"retry-after": "30"}, "body": {"code": "slow_down"}}}
+		}`)},
+		{"tried", "Other rules in place of the job's", jobs.Raw(`{
+			"job": "nightly-sync",
+			"rules": [{"if": "http.body.code == \"slow_down\"", "then": "retry", "after": "2m", "max_attempts": 5}],
+			"error": {"kind": "http", "http": {"status": 400, "body": {"code": "slow_down"}}}
+		}`)},
+	},
+	{id: "backtest-rules"}: {
+		{"week", "Other rules on the failures of a week", jobs.Raw(`{
+			"job": "nightly-sync", "since": "7d",
+			"rules": [{"if": "http.status == 404", "then": "retry", "after": "5m", "max_attempts": 3}]
+		}`)},
+		{"standing", "The rules as they stand, on all that is kept", jobs.Raw(`{"job": "nightly-sync"}`)},
 	},
 	{id: "create-token"}: {
 		{"deploy", "May read, and run jobs of some names", jobs.Raw(`{

@@ -194,7 +194,9 @@ var typeSamples = map[reflect.Type]func() any{
 			{ID: sampleID(sampleRequeue), Job: "mail-out", State: new("succeeded"), Duplicate: true},
 		}}
 	},
-	reflect.TypeFor[wire.Token](): func() any { return sampleToken() },
+	reflect.TypeFor[wire.RulesChecked](): func() any { return sampleChecked },
+	reflect.TypeFor[jobs.Backtest]():     func() any { return sampleBacktest },
+	reflect.TypeFor[wire.Token]():        func() any { return sampleToken() },
 	reflect.TypeFor[wire.Tokens](): func() any {
 		return wire.Tokens{Items: []wire.Token{sampleToken()}, Limit: 50}
 	},
@@ -274,4 +276,9 @@ func sampleRetry() jobs.EffectiveRetry {
 func sampleVersion() jobs.Version {
 	j := sampleJob()
 	return jobs.Version{Job: j.Name, Version: 3, CreatedAt: sampleStart, Spec: j.Spec()}
+}
+
+// sampleDelivered is the answer to a sender.
+func sampleDelivered() wire.Brief {
+	return wire.Brief{ID: sampleID(sampleRun), Job: "nightly-sync", State: orNull("queued")}
 }

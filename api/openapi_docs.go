@@ -62,6 +62,12 @@ var jobDocs = map[string]map[string]string{
 		"dir":         "Left out: an empty folder of its own, removed afterwards",
 		"grace":       "Between SIGTERM and SIGKILL; 10s where left out",
 	},
+	"Rule": {
+		"if":           "An expression over the error: true decides",
+		"after":        "A duration, or an expression that gives one; left out: the backoff",
+		"max_attempts": "A budget of its own: failures that this rule decided",
+		"reason":       "Shown with each decision",
+	},
 	"Retry": {
 		"max_attempts": "Attempts outside rules' own budgets, the first included; 8 where left out",
 		"max_elapsed":  "No retry later than this after the run was first due",

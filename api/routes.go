@@ -83,7 +83,7 @@ func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
 		jobRoutes(), fileRoutes(), policyRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(),
-		secretRoutes(), serverRoutes(), openRoutes(),
+		secretRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}

@@ -5,6 +5,28 @@ import (
 	"nightshift/jobs"
 )
 
+// Examples of what is answered.
+var (
+	sampleChecked = wire.RulesChecked{
+		Action: jobs.ActionRetry, By: "policy default rule 2",
+		Reason: "policy default rule 2 (a status that passes often) says retry; attempt 1 of 4 failed, again in 30s as Retry-After asks",
+		Waits:  []jobs.Duration{30e9, 30e9, 90e9},
+		End: &wire.RulesEnd{
+			By: jobs.ByMaxAttempts,
+			Reason: "policy default rule 2 (a status that passes often) says retry; attempt 4 of 4 failed: " +
+				"max_attempts is used up",
+		},
+	}
+	sampleBacktest = jobs.Backtest{
+		Attempts: 412, Spared: 20, Changed: 51,
+		Changes: []jobs.DecisionChange{
+			{From: "fail", To: "retry", By: "job rule 1", Count: 41, Samples: []jobs.ID{sampleID(sampleRun)}},
+			{From: "retry", To: "fail", By: "max_attempts", Count: 10, Samples: []jobs.ID{sampleID(sampleRequeue)}},
+		},
+		Mistakes: []jobs.Mistake{},
+	}
+)
+
 func ruleRoutes() []*route {
 	return []*route{
 		{

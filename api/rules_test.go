@@ -367,3 +367,35 @@ func TestBacktestEndsWithItsCaller(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+func TestTriedRulesStandAmongThePoliciesOfTheJob(t *testing.T) {
+	ts := newTestServer(t)
+	ts.call("PUT", "/v1/policies/gentle", `{"max_attempts":2,"backoff":{"base":"7s","jitter":0},`+
+		`"rules":[{"if":"http.status == 404","then":"retry"}]}`).want(201)
+	ts.hook("shop", answering(404), `"retry":{"policy":"gentle","backoff":{"base":"7ms"},`+
+		`"rules":[{"if":"http.status == 410","then":"fail"}]}`)
+	check := func(rules string) *answer {
+		return ts.call("POST", "/v1/rules/check", `{"job":"shop"`+rules+`,"error":{"http":{"status":404}}}`).want(200)
+	}
+	if a := check(""); a.field("by") != "policy gentle rule 1" || a.waitsOf() != "7ms" {
+		t.Errorf("the rules as they stand: %s", a.body)
+	}
+	if a := check(`,"rules":[{"if":"http.status == 404","then":"fail"}]`); a.field("by") != "job rule 1" {
+		t.Errorf("rules before those of the policy: %s", a.body)
+	}
+	if a := check(`,"rules":[]`); a.field("by") != "policy gentle rule 1" {
+		t.Errorf("no rules of its own: %s", a.body)
+	}
+	run := ts.enqueue("shop", "")
+	ts.until(run, "failed")
+	ts.call("PUT", "/v1/policies/gentle", `{"max_attempts":1,"rules":[{"if":"http.status == 404","then":"retry"}]}`).want(200)
+	got := ts.call("POST", "/v1/rules/backtest", `{"job":"shop"}`).want(200)
+	if got.field("changed") != "1" || got.field("changes.0.by") != "max_attempts" || got.field("spared") != "1" {
+		t.Errorf("after a change of the policy: %s", got.body)
+	}
+	ts.call("PUT", "/v1/policies/default", `{"otherwise":"retry"}`)
+	alone := ts.call("POST", "/v1/rules/check", `{"rules":[],"error":{"http":{"status":404}}}`).want(200)
+	if alone.field("by") != "otherwise" || alone.field("action") != "retry" {
+		t.Errorf("rules alone stand over the policy default as it is: %s", alone.body)
+	}
+}

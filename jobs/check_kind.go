@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"net/url"
@@ -33,10 +34,16 @@ func (w *Webhook) check(f *faults) {
 		f.add("webhook.signing_secret", "want one, or two while one is rotated, got %d", n)
 	}
 	for i, text := range w.SigningSecret {
-		if text == "" {
-			f.add(listed1("webhook.signing_secret", i, len(w.SigningSecret)),
-				`want a secret, such as "{{ secrets.SIGN }}"`)
+		at := listed1("webhook.signing_secret", i, len(w.SigningSecret))
+		switch {
+		case text == "":
+			f.add(at, `want a secret, such as "{{ secrets.SIGN }}"`)
+		case !hasTemplate(text):
+			f.check(at, checkSigningSecret(text))
 		}
+	}
+	if w.Body != nil {
+		f.check("webhook.body", checkBody(w.Body))
 	}
 	w.checkHeaders(f)
 }
@@ -69,6 +76,14 @@ func (w *Webhook) checkHeaders(f *faults) {
 			f.checkHostHeader(at, value)
 		}
 	}
+}
+
+// checkBody says what is wrong with a body: its size, its JSON.
+func checkBody(body Raw) error {
+	if len(body) > MaxBody {
+		return fmt.Errorf("want at most %d bytes, got %d", MaxBody, len(body))
+	}
+	return ValidJSON(body)
 }
 
 func badHeaderRune(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

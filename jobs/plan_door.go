@@ -113,8 +113,8 @@ func (d *DoorPlan) Key(in map[string]string, payload Raw) (string, *Failure) {
 	case err != nil:
 	case text == "":
 		err = errors.New("gives an empty text")
-	case len(text) > maxKey:
-		err = fmt.Errorf("gives a text of %d bytes: at most %d", len(text), maxKey)
+	case len(text) > maxKey || !printable(text):
+		err = fmt.Errorf("gives no printable text of at most %d bytes", maxKey)
 	}
 	if err != nil {
 		return "", unrendered(d.at+".key", err)

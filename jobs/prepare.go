@@ -30,9 +30,10 @@ type templateField struct {
 
 // bodyTemplate is the body of a webhook; all nil: the payload as it came.
 type bodyTemplate struct {
-	fixed []byte // where it is written out
-	text  *template
-	json  *jsonTemplate
+	fixed  []byte // where it is written out
+	text   *template
+	json   *jsonTemplate
+	secret bool // it names one
 }
 
 // DefaultSuccess is what judges a webhook's answer where nothing else is said.
@@ -55,7 +56,7 @@ func Prepare(s Spec) (*Prepared, error) {
 	if err := Invalid(c.found()); err != nil {
 		return nil, err
 	}
-	p.secrets = slices.Sorted(slices.Values(c.secrets))
+	p.secrets = slices.Compact(slices.Sorted(slices.Values(c.secrets)))
 	return p, nil
 }
 
@@ -76,13 +77,17 @@ func (p *Prepared) webhook(c *templating, w *Webhook) {
 			func(s *Spec, text string) { s.Webhook.Headers[name] = text })
 	}
 	for i, text := range w.SigningSecret {
-		p.field(c, listed1("webhook.signing_secret", i, len(w.SigningSecret)), text, &headerForm,
+		p.field(c, listed1("webhook.signing_secret", i, len(w.SigningSecret)), text, &signingForm,
 			func(s *Spec, text string) { s.Webhook.SigningSecret[i] = text })
 	}
 	if success := strings.TrimSpace(w.Success); success != DefaultSuccess {
 		p.success = c.condition("webhook.success", w.Success, inSuccess)
 	}
+	before := c.secrets
+	c.secrets = nil
 	p.body.compile(c, w.Body)
+	p.body.secret = len(c.secrets) > 0
+	c.secrets = append(c.secrets, before...)
 }
 
 // listed1 is the location of item i of what may be written as one text.
@@ -202,14 +207,19 @@ type Rendered struct {
 	// Spec has no template left in it but for the body of a webhook, which is Body. It is the same
 	// pointer, and so are its parts, for all attempts where nothing but the body has any.
 	Spec  *Spec
+	Fresh bool      // Spec was made for this attempt: Call.Rendered
 	Body  []byte    // what a webhook sends; nil: the payload as it came
 	Judge Judgement // of a webhook's answer; nil: a status from 200 to 299
+
+	BodySecret bool // Body holds a secret: Call.BodySecret
 }
 
 // Render renders all templates. The failure, of kind invalid, says which field and why; it quotes
 // neither data nor secrets.
 func (p *Prepared) Render(sc *Scope) (*Rendered, *Failure) {
-	out := &Rendered{Spec: &p.spec, Body: p.body.fixed, Judge: p.judge(sc)}
+	out := &Rendered{
+		Spec: &p.spec, Body: p.body.fixed, Judge: p.judge(sc), BodySecret: p.body.secret,
+	}
 	if p.url == nil && len(p.fields) == 0 && p.body.written() {
 		return out, nil
 	}
@@ -219,7 +229,7 @@ func (p *Prepared) Render(sc *Scope) (*Rendered, *Failure) {
 	}
 	r := newRenderer(ev)
 	if len(p.fields) > 0 || p.url != nil {
-		out.Spec = p.spec.writable()
+		out.Spec, out.Fresh = p.spec.writable(), true
 	}
 	if p.url != nil {
 		if out.Spec.Webhook.URL, err = p.url.render(r, sc.Host); err != nil {

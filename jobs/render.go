@@ -65,6 +65,7 @@ type textForm struct {
 var (
 	headerForm     = textForm{most: maxHeaderValue, whole: checkHeaderValue}
 	hostHeaderForm = textForm{most: maxHeaderValue, whole: checkHostValue}
+	signingForm    = textForm{most: maxHeaderValue, whole: checkSigningSecret}
 	argumentForm   = textForm{lists: true, most: maxArgument, whole: checkNoNUL}
 	addressForm    = textForm{most: maxAddress, value: checkInAddress, whole: checkAddress}
 	subjectForm    = textForm{lists: true, most: maxSubject, whole: checkSubject}
@@ -217,6 +218,11 @@ func checkHeaderValue(text string) error {
 		return errors.New("has a line break or another control character")
 	}
 	return nil
+}
+
+func checkSigningSecret(text string) error {
+	_, err := SigningKey(text)
+	return err
 }
 
 func checkHostValue(text string) error {

@@ -49,6 +49,9 @@ func checkSource(src string) *ExprError {
 	if strings.TrimSpace(src) == "" {
 		return exprErrorAt("", 0, "an expression is wanted, such as http.status == 429")
 	}
+	if strings.HasPrefix(strings.TrimSpace(src), "{{") {
+		return atStart(src, "want the expression alone, without {{ and }}")
+	}
 	if at := strings.IndexByte(src, 0); at >= 0 {
 		return exprErrorAt(src, at, "the character NUL is not allowed")
 	}

@@ -204,6 +204,8 @@ func (d *dispatcher) failed(err error) bool {
 // job came first.
 func (d *dispatcher) settle(c completion, res store.FinishResult) {
 	switch {
+	case res.Err == nil && c.finish.Held != "":
+		d.heldBack(c)
 	case res.Err == nil:
 		d.finished(c)
 	case errors.Is(res.Err, store.ErrState):

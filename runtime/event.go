@@ -139,6 +139,21 @@ func (r *Runtime) finished(c completion) {
 		return Event{Kind: kind, Run: &run, Attempt: attemptOf(&c.finish)}
 	})
 	r.logEnd(c)
+	r.spawned(&c.finish)
+}
+
+// heldBack tells that a run went back to the queue to wait for a secret. One that was set meanwhile
+// lets it go again.
+func (r *Runtime) heldBack(c completion) {
+	r.active.remove(c)
+	r.hub.changed(c.lease.Run.ID)
+	r.log.Warn("run held: a secret it needs is not set", append(runAttrs(c.lease), "secret", c.finish.Held)...)
+	if _, ok := r.secrets.Lookup(c.finish.Held); !ok {
+		return
+	}
+	if err := r.wrote(r.store.Release(r.base)); err != nil {
+		r.log.Error("runs that wait for a secret could not be let go", "error", err)
+	}
 }
 
 func attemptOf(f *store.Finish) *jobs.Attempt {

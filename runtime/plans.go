@@ -24,15 +24,25 @@ type plans struct {
 }
 
 type planned struct {
-	plan    *jobs.Plan
-	deleted bool
+	plan     *jobs.Plan
+	prepared *jobs.Prepared // what its newest version executes; nil: of a deleted job
+	deleted  bool
+}
+
+// host is the host:port of a webhook whose URL takes it from the payload, "" where it is written
+// out.
+func (e *planned) host(payload jobs.Raw) (string, *jobs.Failure) {
+	if e.prepared == nil {
+		return "", nil
+	}
+	return e.prepared.Host(payload, e.plan.Job)
 }
 
 // maxPlans bounds the entries, deleted jobs among them.
 const maxPlans = 20_000
 
-// live is the plan of a job that stands; store.ErrNotFound else.
-func (p *plans) live(ctx context.Context, name string) (*jobs.Plan, error) {
+// live is a job that stands; store.ErrNotFound else.
+func (p *plans) live(ctx context.Context, name string) (*planned, error) {
 	e, err := p.get(ctx, name)
 	if err == nil && e.deleted {
 		err = fmt.Errorf("job %q: %w", name, store.ErrNotFound)
@@ -40,7 +50,7 @@ func (p *plans) live(ctx context.Context, name string) (*jobs.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.plan, nil
+	return e, nil
 }
 
 func (p *plans) get(ctx context.Context, name string) (*planned, error) {
@@ -82,14 +92,21 @@ func (p *plans) read(ctx context.Context, name string) (*planned, error) {
 	if err != nil {
 		// It compiled when it was saved, by another version perhaps. Its runs must end all the
 		// same: by the policy default.
-		p.log.Error("rules of a job do not compile any more: the policy default decides", "job", name, "error", err)
+		p.log.Error("a job does not compile any more: the policy default decides, its doors are shut, "+
+			"and nothing follows its runs", "job", name, "error", err)
 		plain := *job
-		plain.Retry = jobs.Retry{}
+		plain.Retry, plain.Inbound, plain.OnSuccess = jobs.Retry{}, nil, nil
 		if plan, err = jobs.Compile(&plain, nil, nil); err != nil {
 			return nil, fmt.Errorf("compile the rules of job %s: %w", name, err)
 		}
 	}
-	return &planned{plan: plan, deleted: deleted}, nil
+	e := &planned{plan: plan, deleted: deleted}
+	if !deleted {
+		if e.prepared, err = jobs.Prepare(job.Spec()); err != nil {
+			p.log.Error("what a job executes does not compile any more: its attempts fail", "job", name, "error", err)
+		}
+	}
+	return e, nil
 }
 
 // changed drops what was read of jobs before their change.

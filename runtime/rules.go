@@ -15,28 +15,26 @@ import (
 // foreseeFor is how long a forecast may work on waits.
 const foreseeFor = 500 * time.Millisecond
 
-// compileRules makes the plan of a job over the policies as they stand.
-func (r *Runtime) compileRules(_ context.Context, job *jobs.Job) (*jobs.Plan, error) {
-	return jobs.Compile(job, nil, nil)
-}
-
 // PlanOf is what decides about a job: its rules as they stand or, where rules is not nil, those in
 // their place. The name "" is that of no job: rules over the policy default. Faults of the rules are
 // located such as rules[0].if.
 func (r *Runtime) PlanOf(ctx context.Context, name string, rules *[]jobs.Rule) (*jobs.Plan, error) {
 	job := &jobs.Job{}
 	if name != "" {
-		plan, err := r.plans.live(ctx, name)
-		if err != nil || rules == nil {
-			return plan, err
+		e, err := r.plans.live(ctx, name)
+		if err != nil {
+			return nil, err
 		}
-		kept := *plan.Job
+		if rules == nil {
+			return e.plan, nil
+		}
+		kept := *e.plan.Job
 		job = &kept
 	}
 	if rules != nil {
 		job.Retry.Rules = *rules
 	}
-	plan, err := r.compileRules(ctx, job)
+	plan, err := compileOver(job, func(name string) (*jobs.Policy, error) { return r.plans.policy(ctx, name) })
 	return plan, ruleFaults(err)
 }
 

@@ -25,7 +25,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultWebhookWorkers = 64
-	DefaultMailWorkers    = 8
+	DefaultMailWorkers    = 4
 	DefaultGrace          = 30 * time.Second
 )
 
@@ -38,7 +38,7 @@ type Config struct {
 	// SaveKeys replaces the keys that the next start is given, whole or not at all; nil: they are not
 	// ours to change.
 	SaveKeys func([][]byte) error
-	Workers  [store.Pools]int // 0: 64 webhooks, 2 × cores scripts, 8 mails
+	Workers  [store.Pools]int // 0: 64 webhooks, 2 × cores scripts, 4 mails
 	Grace    time.Duration    // what attempts may take at a stop; 0: 30 s
 }
 
@@ -50,8 +50,9 @@ type Runtime struct {
 	ids   *jobs.IDs
 	plans plans
 
-	secrets *Secrets
-	hub     hub
+	secrets  *Secrets
+	prepared preparedSpecs
+	hub      hub
 
 	active    actives
 	launching sync.Mutex // held from a claim until what it gave out is in active

@@ -46,7 +46,7 @@ type SavedPolicy struct {
 
 // Save compiles documents that have been checked, over the policies that they will have, and saves
 // them, all or none. Faults are those of store.Catalog.Save, and an *store.EntryError of a
-// *jobs.InvalidError for each job whose rules do not compile.
+// *jobs.InvalidError for each job whose rules do not compile or whose kind refuses it.
 func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, error) {
 	if err := r.compileAll(ctx, &in); err != nil {
 		return Saved{}, err
@@ -105,8 +105,12 @@ func (r *Runtime) compileAll(ctx context.Context, in *Changes) error {
 		if err != nil && !errors.As(err, &invalid) {
 			return err
 		}
+		found := r.uncallable(in.Jobs[i].Job)
 		if err != nil {
-			wrong = append(wrong, &store.EntryError{Index: i, Kind: store.KindJob, Err: invalid})
+			found = append(found, invalid.Faults...)
+		}
+		if err := jobs.Invalid(found); err != nil {
+			wrong = append(wrong, &store.EntryError{Index: i, Kind: store.KindJob, Err: err})
 		}
 	}
 	return errors.Join(wrong...)
@@ -193,5 +197,9 @@ func (r *Runtime) DeletePolicy(ctx context.Context, name string, ifMatch *int64,
 
 // Plan is a job that stands, made ready for use.
 func (r *Runtime) Plan(ctx context.Context, job string) (*jobs.Plan, error) {
-	return r.plans.live(ctx, job)
+	e, err := r.plans.live(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	return e.plan, nil
 }

@@ -169,7 +169,8 @@ func (s *Secrets) Put(
 	s.sealed[name] = saved
 	info = s.info(saved)
 	s.mu.Unlock()
-	return info, created, nil
+	// A run may have been held between the commit and now: it looks once more.
+	return info, created, s.wrote(s.store.Release(ctx))
 }
 
 // Delete deletes a secret: runs that need it are held. may sees first what stands.

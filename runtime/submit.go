@@ -70,7 +70,7 @@ func (r *Runtime) prepare(
 			f.Location = at(single, i, f.Location)
 			faults = append(faults, f)
 		}
-		plan, err := r.plans.live(ctx, rq.Job)
+		job, err := r.plans.live(ctx, rq.Job)
 		if errors.Is(err, store.ErrNotFound) {
 			missing = append(missing, &store.EntryError{Index: i, Err: err})
 			continue
@@ -81,13 +81,18 @@ func (r *Runtime) prepare(
 		if wrong != nil {
 			continue
 		}
-		if plan.Job.Paused {
+		if job.plan.Job.Paused {
 			if paused == nil {
 				paused = map[string]string{}
 			}
-			paused[rq.Job] = plan.Job.PauseNote
+			paused[rq.Job] = job.plan.Job.PauseNote
 		}
-		subs[i] = store.Submission{Run: jobs.NewRun(r.ids.Next(now.Std()), rq, plan.Job, now)}
+		run, failure := r.newRun(rq, job, now)
+		if failure != nil {
+			faults = append(faults, jobs.Fault{Location: at(single, i, "payload"), Message: failure.Message})
+			continue
+		}
+		subs[i] = store.Submission{Run: run}
 		if rq.IdempotencyKey != "" {
 			subs[i].KeyHash, subs[i].KeyTTL = jobs.HashJSON(subs[i].Run.Payload), jobs.KeyTTL
 		}

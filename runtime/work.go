@@ -99,31 +99,45 @@ func (r *Runtime) newAttempt(l store.Lease) *attempt {
 func (r *Runtime) worker(leases <-chan store.Lease) {
 	for l := range leases {
 		a := r.active.get(l.Run.ID)
-		report := r.execute(a)
+		report, held := r.execute(a)
 		now := r.Now()
 		a.cancel(nil)
-		finish := r.decide(l, report, now, forced{})
+		finish := store.Finish{Run: l.Run.ID, Number: l.Run.Counts.Number, Now: now, Held: held}
+		if held == "" {
+			finish = r.decide(l, report, now, forced{})
+		}
 		finish.Log = a.output.fresh()
 		r.ends.add(completion{attempt: a, lease: l, report: report, finish: finish})
 	}
 }
 
-// execute runs one attempt to its end, whatever the kind does.
-func (r *Runtime) execute(a *attempt) (report jobs.Report) {
+// execute runs one attempt to its end, whatever the kind does. held is the secret for want of which
+// nothing was executed.
+func (r *Runtime) execute(a *attempt) (report jobs.Report, held string) {
+	var l launch
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("a kind panicked", append(runAttrs(a.lease), "panic", p, "stack", string(debug.Stack()))...)
+			text := l.mask.Text(fmt.Sprint(p))
+			r.log.Error("a kind panicked", append(runAttrs(a.lease), "panic", text, "stack", string(debug.Stack()))...)
 			report = jobs.Report{ExitCode: -1, Failure: &jobs.Failure{
-				Kind: jobs.FailSpawn, Type: "panic", Message: fmt.Sprintf("the server failed to execute it: %v", p),
+				Kind: jobs.FailSpawn, Type: "panic", Message: "the server failed to execute it: " + text,
 			}}
 		}
 	}()
-	run := a.lease.Run
-	plan, err := r.planOf(a.ctx, run.Job)
+	plan, err := r.planOf(a.ctx, a.lease.Run.Job)
 	if err != nil {
-		return jobs.Report{ExitCode: -1, Stopped: err}
+		return jobs.Report{ExitCode: -1, Stopped: err}, ""
 	}
-	kind := r.cfg.Kinds[a.lease.Spec.Kind()]
+	l, held, failure := r.render(a, plan.plan.Job)
+	if held != "" || failure != nil {
+		return jobs.Report{ExitCode: -1, Failure: failure}, held
+	}
+	return r.call(a, plan.plan, &l), ""
+}
+
+// call hands the attempt to its kind. What comes out is masked before anything of it is kept.
+func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
+	run, kind := a.lease.Run, r.cfg.Kinds[a.lease.Spec.Kind()]
 	if kind == nil {
 		return jobs.Report{ExitCode: -1, Failure: &jobs.Failure{
 			Kind: jobs.FailSpawn, Type: "kind", Message: "this server executes no " + a.lease.Spec.Kind() + " jobs",
@@ -131,18 +145,23 @@ func (r *Runtime) execute(a *attempt) (report jobs.Report) {
 	}
 	timeout := run.Timeout.Std()
 	if timeout <= 0 {
-		timeout = plan.plan.Job.TimeoutOf()
+		timeout = plan.Job.TimeoutOf()
 	}
 	a.deadline = time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadlineCause(a.ctx, a.deadline, jobs.ErrTimeout)
 	defer cancel()
 	r.started(a)
-	return kind.Run(ctx, &jobs.Call{
-		Spec: *a.lease.Spec, Run: run.ID, Job: run.Job, Operation: run.OperationID,
-		Number: run.Counts.Number, Attempt: run.Counts.Attempt(), MaxAttempts: plan.plan.MaxAttempts(run.MaxAttempts),
+	log := l.mask.Writer(a.output)
+	report := kind.Run(ctx, &jobs.Call{
+		Spec: *l.Spec, Run: run.ID, Job: run.Job, Operation: run.OperationID,
+		Number: run.Counts.Number, Attempt: run.Counts.Attempt(), MaxAttempts: plan.MaxAttempts(run.MaxAttempts),
 		Deadline: a.deadline, ScheduledFor: run.ScheduledFor, CorrelationID: run.CorrelationID,
-		Traceparent: run.Traceparent, Payload: run.Payload, Kill: a.kill, Log: a.output,
+		Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
+		Judge: l.Judge, Kill: a.kill, Log: log,
 	})
+	_ = log.Flush() // the output never fails
+	hide(l.mask, &report)
+	return report
 }
 
 // planOf reads a job as it stands. Where the store cannot be read it tries until ctx ends, and then
@@ -187,8 +206,10 @@ func (r *Runtime) decide(l store.Lease, report jobs.Report, now jobs.Time, f for
 		Priority: run.Priority, Started: l.Started, Now: now, HTTPStatus: report.HTTPStatus,
 		ExitCode: report.ExitCode, OutputTail: report.OutputTail, Transition: t,
 	}
+	finish.Checkpoint = report.Checkpoint
 	if t.State == jobs.Succeeded {
 		finish.Result, finish.Truncated = report.Result, report.ResultTruncated
+		finish.Spawn = r.followUps(l, e.plan, report.Result, now)
 	}
 	return finish
 }

@@ -41,6 +41,8 @@ type KindConfig struct {
 	Scripts   string         // folder of the scripts named by path; "": none
 	NoScripts bool           // none runs at all
 	Log       *slog.Logger
+
+	SMTP, SMTPPassword, MailFrom string // --smtp, its user's password, --mail-from
 }
 
 // Kinds are the kinds of jobs the server executes.
@@ -62,6 +64,8 @@ type serveCmd struct {
 	ScriptWorkers int           `env:"NIGHTSHIFT_SCRIPT_WORKERS" placeholder:"N" help:"Scripts at a time; 0: 2 for each core (${env})."`
 	ShutdownGrace jobs.Duration `default:"30s" env:"NIGHTSHIFT_SHUTDOWN_GRACE" placeholder:"DURATION" help:"How long attempts may go on after SIGTERM (${env})."`
 	WebhookPriv   string        `name:"webhook-private" default:"allow" env:"NIGHTSHIFT_WEBHOOK_PRIVATE" placeholder:"allow|deny|LIST" help:"Whether webhooks may call private addresses (${env})."`
+	SMTP          string        `name:"smtp" env:"NIGHTSHIFT_SMTP" placeholder:"URL" help:"Mail server, such as smtp://user@mail.example.com:587 or smtps://mail.example.com, its password in NIGHTSHIFT_SMTP_PASSWORD; ?tls=none sends in clear. Else the machine's sendmail (${env})."`
+	MailFrom      string        `env:"NIGHTSHIFT_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail whose job names none (${env})."`
 	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
 
 	proxies []netip.Prefix
@@ -198,6 +202,7 @@ func (sv *serving) open() (err error) {
 func (sv *serving) kindConfig(listen netip.AddrPort) KindConfig {
 	cfg := KindConfig{
 		Version: sv.s.parts.Version, Listen: listen, Private: sv.cmd.WebhookPriv, Log: sv.log,
+		SMTP: sv.cmd.SMTP, SMTPPassword: os.Getenv("NIGHTSHIFT_SMTP_PASSWORD"), MailFrom: sv.cmd.MailFrom,
 	}
 	if cfg.NoScripts = sv.cmd.Scripts == "off"; !cfg.NoScripts {
 		cfg.Scripts = sv.cmd.Scripts

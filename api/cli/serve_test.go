@@ -162,6 +162,9 @@ func TestStartFailsWithAClearMessage(t *testing.T) {
 		"not a Nightshift database": {"--db", "text.db"},
 		"webhook-private":           {"--webhook-private", "sometimes"},
 		"scripts folder":            {"--scripts", "absent"},
+		"--smtp: want a URL":        {"--smtp", "mail.example.com"},
+		"--smtp: want no password":  {"--smtp", "smtp://ada:secret@mail.example.com"},
+		"--mail-from: want":         {"--mail-from", "nobody"},
 	} {
 		p := start(t, dir, args...)
 		if code := p.exit(); code != 1 {
@@ -304,7 +307,8 @@ func TestEveryFlagOfServeIsAVariable(t *testing.T) {
 	}
 	for variable, want := range map[string]string{
 		"NIGHTSHIFT_APPLY=absent.yaml": "absent.yaml", "NIGHTSHIFT_SCRIPTS=absent": "scripts folder",
-		"NIGHTSHIFT_WEBHOOK_PRIVATE=x": "webhook-private",
+		"NIGHTSHIFT_WEBHOOK_PRIVATE=x": "webhook-private", "NIGHTSHIFT_SMTP=x": "--smtp",
+		"NIGHTSHIFT_MAIL_FROM=x": "--mail-from", "NIGHTSHIFT_SMTP_PASSWORD=x": "needs --smtp",
 	} {
 		run(t, dir, "", []string{variable}, "serve", "--listen", "127.0.0.1:0").want(1).has(want)
 	}

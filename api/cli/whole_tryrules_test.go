@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -58,9 +59,9 @@ rules:
 		t.Errorf("second change: %q", lines[2])
 	}
 	out.has("4 attempts would not have been made.")
-	json := p.cli("rules", "backtest", "--job", "shop", "--rules", rules, "--json").want(0).json()
-	if json["attempts"] != 7.0 || json["changed"] != 3.0 || json["spared"] != 4.0 {
-		t.Errorf("as JSON: %v", json)
+	shown := p.cli("rules", "backtest", "--job", "shop", "--rules", rules, "--json").want(0).json()
+	if shown["attempts"] != 7.0 || shown["changed"] != 3.0 || shown["spared"] != 4.0 {
+		t.Errorf("as JSON: %v", shown)
 	}
 	p.cli("rules", "backtest", "--job", "shop", "--since", time.Now().Add(time.Hour).UTC().Format(time.RFC3339)).
 		want(0).has("No failed attempt of this job is recorded for that time.")
@@ -105,4 +106,28 @@ func TestMistakesInTriedRulesHaveTheirPlace(t *testing.T) {
 	p.cli("rules", "check", "--error", `{"kind": "exit"}`).want(2).has("--job or --rules")
 	p.cli("rules", "check", "--job", "shop", "--error", `{}`, "--attempt", "1").want(2).has("--attempt is of use with --run")
 	p.cli("rules", "check", "--run", "x").want(2).has("is not the id of a run")
+}
+
+func TestHostileRulesAreRefusedWhereTheyAreTried(t *testing.T) { // case 59
+	t.Parallel()
+	p := start(t, t.TempDir())
+	p.put("shop", doc{"script": doc{"source": "exit 1"}})
+	p.end(p.enqueue("shop", doc{}))
+	before := p.rss()
+	for name, cond := range hostile {
+		rules := []doc{{"if": cond, "then": "fail"}}
+		for path, body := range map[string]doc{
+			"/v1/rules/check":    {"rules": rules, "error": doc{"kind": "exit"}},
+			"/v1/rules/backtest": {"job": "shop", "rules": rules},
+		} {
+			text, _ := json.Marshal(body)
+			status, answer, err := p.try("POST", path, string(text))
+			if err != nil || status != 422 || !strings.Contains(string(answer), `"body.rules[0].if"`) {
+				t.Errorf("%s, %s: %d %s %v", path, name, status, answer, err)
+			}
+		}
+	}
+	if grown := p.rss() - before; grown > 64<<20 {
+		t.Errorf("the server grew by %d MiB", grown>>20)
+	}
 }

@@ -7,7 +7,7 @@ type RulesCheck struct {
 	Job     string       `json:"job,omitempty" doc:"A registered job, whose rules and settings count; left out: that of the run, or none"`
 	Rules   *[]jobs.Rule `json:"rules,omitempty" doc:"In place of the job's own; its policy and settings stay. Without a job: over the policy default"`
 	Error   *RulesError  `json:"error,omitempty" doc:"The failure of a first attempt; or run"`
-	Run     jobs.ID      `json:"run" doc:"A run with an attempt that failed; or error"`
+	Run     jobs.ID      `json:"run,omitempty" doc:"A run with an attempt that failed; or error"`
 	Attempt *int         `json:"attempt,omitempty" doc:"With run: the number of the attempt; left out: the last that failed"`
 }
 

@@ -16,8 +16,8 @@ const (
 	maxRecipients  = 100
 	maxAddress     = 254
 	maxLocalPart   = 64
-	maxAddressText = 1000 // with a display name
-	maxSubject     = 1000
+	maxAddressText = 1 << 10 // with a display name
+	maxSubject     = 8 << 10
 	maxBody        = 1 << 20
 )
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	netmail "net/mail"
-	"strings"
 
 	gomail "github.com/wneessen/go-mail"
 
@@ -25,7 +24,7 @@ type letter struct {
 func (k *Kind) compose(call *jobs.Call) (*letter, error) {
 	m := call.Spec.Mail
 	from := m.From
-	if strings.TrimSpace(from) == "" {
+	if from == "" {
 		from = k.from
 	}
 	if from == "" {
@@ -63,13 +62,9 @@ func (k *Kind) compose(call *jobs.Call) (*letter, error) {
 	return l, l.write(k, call, sender, to, cc)
 }
 
-// parseList reads addresses; one that came out blank is none: it may be left open by a template.
 func parseList(at string, texts []string) ([]*netmail.Address, error) {
 	var list []*netmail.Address
 	for i, text := range texts {
-		if strings.TrimSpace(text) == "" {
-			continue
-		}
 		a, err := parseAddress(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", at, i, err)

@@ -17,7 +17,7 @@ func TestMessageArrivesAsItWasWritten(t *testing.T) {
 	call := kindtest.NewCall(jobs.Spec{Mail: &jobs.Mail{
 		From: `"Night \"Shift\", the" <Jobs@HERE.test>`,
 		To:   []string{"ops@example.com", "Zoë Müller <zoe@example.com>"},
-		CC:   []string{"", "=?utf-8?q?J=C3=BCrgen?= <j@example.com>"}, Subject: "Größe: 1 — ≥ 2",
+		CC:   []string{"=?utf-8?q?J=C3=BCrgen?= <j@example.com>"}, Subject: "Größe: 1 — ≥ 2",
 		Body: "line one\n.\n..dots\r\nund Grüße\rlast" + strings.Repeat(" long", 300),
 	}})
 	wantSent(t, run(t, k, call))

@@ -113,7 +113,7 @@ func (k *Kind) Check(spec jobs.Spec) []jobs.Fault {
 		}
 	}
 	if m.From == "" && k.from == "" {
-		check("mail.from", "", errors.New("want an address: the server was started without "+
+		check("mail.from", "", errors.New("want an address: this server was started without "+
 			"--mail-from"))
 	} else if m.From != "" {
 		check("mail.from", m.From, checkAddress(m.From))

@@ -335,6 +335,9 @@ func (s *Store) Orphans(ctx context.Context) ([]store.Lease, error) {
 			var l store.Lease
 			l, err = s.lease(tx, leases[i].Run, owners[i], leases[i].Started)
 			leases[i].Spec = l.Spec
+			if err == nil {
+				leases[i].Checkpoint, err = s.checkpoint(tx, leases[i].Run.OperationID)
+			}
 		}
 		return err
 	})

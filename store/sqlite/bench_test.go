@@ -148,3 +148,49 @@ func BenchmarkDrain(b *testing.B) {
 		done = ends(out.Leases, jobs.Succeeded)
 	}
 }
+
+// BenchmarkApply is an apply of a thousand jobs: new ones, the same again, all changed.
+func BenchmarkApply(b *testing.B) {
+	for _, state := range []string{"new", "unchanged", "changed"} {
+		b.Run(state, func(b *testing.B) {
+			s, _ := benchStore(b, 0, 0)
+			apply(b, s, "job", 0)
+			b.ResetTimer()
+			for i := range b.N {
+				name, version := "job", 0
+				switch state {
+				case "new":
+					name = fmt.Sprint("job", i, "-")
+				case "changed":
+					version = i + 1
+				}
+				out := apply(b, s, name, version)
+				if got := out.Jobs[999].Changed; got == (state == "unchanged") {
+					b.Fatalf("changed: %v", got)
+				}
+			}
+		})
+	}
+}
+
+// apply applies a thousand jobs, each but the last followed by the next.
+func apply(b *testing.B, s store.Store, name string, version int) store.Saved {
+	b.Helper()
+	b.StopTimer()
+	c := store.Changes{Set: "bench", Prune: version > 0, Jobs: make([]store.PutJob, 1000)}
+	for i := range c.Jobs {
+		j := plainJob(fmt.Sprint(name, i))
+		j.Description = fmt.Sprint("version ", version)
+		j.Labels = map[string]string{"team": "data", "tier": "one"}
+		j.Webhook.Headers = map[string]string{"Authorization": "Bearer {{ secrets.TOKEN }}"}
+		j.Retry.Rules = []jobs.Rule{{If: "http.status == 429", Then: jobs.ThenRetry, After: "1m"}}
+		if i < 999 {
+			j.OnSuccess = []jobs.Chain{{Job: fmt.Sprint(name, i+1), If: "result.rows > 0"}}
+		}
+		c.Jobs[i].Job = j
+	}
+	b.StartTimer()
+	out, err := s.Save(context.Background(), c, store.By{Actor: "bench", Now: testTime})
+	check(b, err)
+	return out
+}

@@ -13,6 +13,8 @@ type model struct {
 	jobs []*modelJob // in the order in which the names were first used
 	runs map[jobs.ID]*modelRun
 	keys map[string]modelKey
+	// saved are the checkpoints of operations.
+	saved map[jobs.ID]string
 }
 
 type modelJob struct {
@@ -28,6 +30,7 @@ type modelJob struct {
 type modelRun struct {
 	jobs.Run
 	lane   string // job and sort of worker; "" once it has none
+	held   string // the secret it waits for
 	dealt  jobs.Time
 	output string
 }
@@ -39,7 +42,7 @@ type modelKey struct {
 }
 
 func newModel() *model {
-	return &model{runs: map[jobs.ID]*modelRun{}, keys: map[string]modelKey{}}
+	return &model{runs: map[jobs.ID]*modelRun{}, keys: map[string]modelKey{}, saved: map[jobs.ID]string{}}
 }
 
 func (m *model) job(name string) *modelJob {
@@ -120,6 +123,7 @@ func (m *model) delete(name string, now jobs.Time) (cancelled int, err error) {
 
 func (m *model) cancelIdle(r *modelRun, now jobs.Time) {
 	r.State, r.lane, r.FinishedAt, r.CancelRequestedAt = jobs.Cancelled, "", now, now
+	r.held = ""
 	r.Queue = m.job(r.Job).doc.QueueOf()
 }
 
@@ -134,20 +138,26 @@ func (m *model) enqueue(subs []store.Submission) (out []store.Submitted, faults 
 			out = append(out, store.Submitted{})
 			continue
 		}
-		key := job.name + " " + sub.Run.IdempotencyKey
-		if sub.Run.IdempotencyKey != "" {
-			old, had := m.keys[key]
-			if answer, err := m.standing(key, sub); answer != nil || err != nil {
-				if err != nil {
-					faults[i], answer = err, &store.Submitted{}
-				}
-				out = append(out, *answer)
-				continue
+		keys := keysOf(sub)
+		var earlier *store.Submitted
+		for _, key := range keys {
+			if earlier == nil && err == nil {
+				earlier, err = m.standing(key, sub)
 			}
-			m.keys[key] = modelKey{sub.Run.ID, sub.KeyHash, sub.Run.CreatedAt.Add(sub.KeyTTL)}
+		}
+		if err != nil {
+			faults[i], earlier = err, &store.Submitted{}
+		}
+		if earlier != nil {
+			out = append(out, *earlier)
+			continue
+		}
+		for _, key := range keys {
+			old, had := m.keys[key.name]
+			m.keys[key.name] = modelKey{sub.Run.ID, key.hash, sub.Run.CreatedAt.Add(sub.KeyTTL)}
 			undo = append(undo, func() {
-				if delete(m.keys, key); had {
-					m.keys[key] = old
+				if delete(m.keys, key.name); had {
+					m.keys[key.name] = old
 				}
 			})
 		}
@@ -162,9 +172,25 @@ func (m *model) enqueue(subs []store.Submission) (out []store.Submitted, faults 
 	return out, faults
 }
 
+// namedKey is a key as a submission brings it.
+type namedKey struct {
+	name, text string
+	hash       [16]byte
+}
+
+func keysOf(sub store.Submission) (keys []namedKey) {
+	if text := sub.Run.IdempotencyKey; text != "" {
+		keys = append(keys, namedKey{sub.Run.Job + " key " + text, text, sub.KeyHash})
+	}
+	if sub.Delivery != "" {
+		keys = append(keys, namedKey{name: sub.Run.Job + " delivery " + sub.Delivery, text: sub.Delivery})
+	}
+	return keys
+}
+
 // standing is the answer that a known key gives; nil where the key is free.
-func (m *model) standing(key string, sub store.Submission) (*store.Submitted, error) {
-	k, ok := m.keys[key]
+func (m *model) standing(key namedKey, sub store.Submission) (*store.Submitted, error) {
+	k, ok := m.keys[key.name]
 	if !ok {
 		return nil, nil
 	}
@@ -172,8 +198,8 @@ func (m *model) standing(key string, sub store.Submission) (*store.Submitted, er
 	if k.until <= sub.Run.CreatedAt && (r == nil || r.State.Terminal()) {
 		return nil, nil
 	}
-	if k.hash != sub.KeyHash {
-		return nil, &store.KeyConflict{Key: sub.Run.IdempotencyKey, Run: k.run}
+	if k.hash != key.hash {
+		return nil, &store.KeyConflict{Key: key.text, Run: k.run}
 	}
 	if r == nil {
 		return &store.Submitted{ID: k.run, Job: sub.Run.Job, Operation: k.run, Duplicate: true}, nil
@@ -185,6 +211,9 @@ func (m *model) standing(key string, sub store.Submission) (*store.Submitted, er
 func (m *model) insert(job *modelJob, run *jobs.Run) store.Submitted {
 	r := &modelRun{Run: *run, lane: job.lane()}
 	r.Version = job.version
+	if r.State.Terminal() {
+		r.lane, r.FinishedAt, r.Queue = "", r.CreatedAt, job.doc.QueueOf()
+	}
 	m.runs[r.ID] = r
 	return r.submitted(false)
 }
@@ -209,7 +238,7 @@ func (m *model) fallDue(now jobs.Time) {
 func (m *model) startable(kind string) map[string][]*modelRun {
 	lanes := map[string][]*modelRun{}
 	for _, r := range m.sorted(func(r *modelRun) bool { return r.State == jobs.Queued }) {
-		if !m.job(r.Job).paused && r.lane == r.Job+" "+kind {
+		if !m.job(r.Job).paused && r.held == "" && r.lane == r.Job+" "+kind {
 			lanes[r.lane] = append(lanes[r.lane], r)
 		}
 	}
@@ -231,38 +260,4 @@ func (r *modelRun) start(now jobs.Time) {
 	r.Attempts = append(r.Attempts, jobs.Attempt{
 		Number: r.Counts.Number, Version: r.Version, StartedAt: now, ExitCode: -1,
 	})
-}
-
-func (m *model) finish(f store.Finish) store.FinishResult {
-	r := m.runs[f.Run]
-	if r == nil || r.State != jobs.Running || r.Counts.Number != f.Number {
-		return store.FinishResult{Err: store.ErrLease}
-	}
-	t := f.Transition
-	t.Counts.Number = r.Counts.Number // the store counts executions itself
-	asked, orphaned := r.CancelRequestedAt != 0, r.lane == ""
-	if asked && t.State != jobs.Cancelled || orphaned && !t.State.Terminal() {
-		return store.FinishResult{Err: store.ErrState, CancelAsked: asked, Orphaned: orphaned}
-	}
-	r.State, r.Counts, r.DueAt = t.State, t.Counts, cmp.Or(t.DueAt, r.DueAt)
-	switch {
-	case t.State == jobs.Succeeded:
-		r.Error, r.Result, r.ResultTruncated = nil, f.Result, f.Truncated
-	case t.Error != nil:
-		r.Error = t.Error
-	}
-	if t.State.Terminal() {
-		r.lane, r.FinishedAt, r.Queue = "", f.Now, f.Queue
-	}
-	a := &r.Attempts[len(r.Attempts)-1]
-	a.Version, a.StartedAt = f.Version, f.Started // the holder of the lease says
-	a.FinishedAt, a.Outcome, a.Error, a.HTTPStatus = f.Now, t.Outcome, t.Error, f.HTTPStatus
-	a.ExitCode, a.OutputTail, a.Decision = f.ExitCode, f.OutputTail, &t.Decision
-	if len(r.Attempts) > 200 {
-		r.Attempts = slices.Delete(r.Attempts, 100, len(r.Attempts)-100)
-	}
-	for _, p := range f.Log {
-		r.output += string(p.Data)
-	}
-	return store.FinishResult{}
 }

@@ -105,6 +105,12 @@ func (m *model) forget(r *modelRun) {
 		}
 	}
 	delete(m.runs, r.ID)
+	for _, other := range m.runs {
+		if other.OperationID == r.OperationID {
+			return
+		}
+	}
+	delete(m.saved, r.OperationID)
 }
 
 func (m *model) dealtWith(r *modelRun) jobs.Time {
@@ -160,7 +166,7 @@ func (m *model) upgrade(name string) (moved int, err error) {
 	for _, r := range m.runs {
 		waits := r.State == jobs.Scheduled || r.State == jobs.Queued || r.State == jobs.Retrying
 		if r.Job == name && waits && r.Version != j.version {
-			r.Version, r.lane = j.version, j.lane()
+			r.Version, r.lane, r.held = j.version, j.lane(), ""
 			moved++
 		}
 	}

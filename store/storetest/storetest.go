@@ -19,13 +19,17 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		claims []claim
 	}{
 		{"Enqueue", enqueueClaims},
-		{"Keys", keyClaims},
+		{"Keys", slices.Concat(keyClaims, deliveryClaims)},
 		{"Jobs", jobClaims},
+		{"Save", slices.Concat(saveClaims, refClaims)},
+		{"Documents", documentClaims},
 		{"Versions", versionClaims},
 		{"Pause", pauseClaims},
 		{"Delete", deleteClaims},
 		{"Claim", slices.Concat(claimClaims, turnClaims)},
 		{"Finish", slices.Concat(finishClaims, recoveryClaims)},
+		{"Follow", slices.Concat(spawnClaims, checkpointClaims)},
+		{"Hold", heldClaims},
 		{"Shift", shiftClaims},
 		{"Cancel", cancelClaims},
 		{"Requeue", requeueClaims},
@@ -35,6 +39,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Runs", slices.Concat(listClaims, searchClaims)},
 		{"FailedAttempts", failedClaims},
 		{"Tokens", tokenClaims},
+		{"Secrets", secretClaims},
 		{"Ledger", ledgerClaims},
 	} {
 		t.Run(area.name, func(t *testing.T) {

@@ -99,6 +99,7 @@ func (w *walker) actions() (list []action) {
 		{2, action{"prune", w.walkPrune}},
 		{10, action{"time", w.walkTime}},
 		{2, action{"shift", w.walkShift}},
+		{4, action{"secret", w.walkSecret}},
 		{1, action{"note", w.walkNote}},
 		{1, action{"reopen", w.walkReopen}},
 	} {
@@ -149,6 +150,12 @@ func (w *walker) walkEnqueue() {
 		if w.IntN(3) == 0 {
 			keyed("k"+strconv.Itoa(w.IntN(12)), strconv.Itoa(w.IntN(2)))(&sub)
 			sub.KeyTTL = time.Duration(1+w.IntN(48)) * time.Hour
+		}
+		if w.IntN(6) == 0 {
+			sub.Delivery = "door " + strconv.Itoa(w.IntN(12))
+		}
+		if w.IntN(12) == 0 {
+			bornFailed(&sub)
 		}
 		if w.IntN(4) == 0 {
 			sub.Run.Labels = map[string]string{"n": strconv.Itoa(w.IntN(3))}
@@ -208,6 +215,9 @@ func (w *walker) claimAnd(c store.Claim) {
 	w.check(err)
 	equal(w.world, "results", out.Results, want)
 	for i, res := range out.Results {
+		for _, s := range res.Spawned {
+			w.ids = append(w.ids, s.ID)
+		}
 		if errors.Is(res.Err, store.ErrState) { // decide again with what was told
 			f := c.Finished[i]
 			l := store.Lease{
@@ -247,10 +257,18 @@ func (w *walker) anyEnd(l store.Lease) store.Finish {
 		func() store.Finish { return w.retrying(l, time.Duration(w.IntN(3600))*time.Second) },
 		func() store.Finish { return w.interrupted(l) },
 		func() store.Finish { return w.cancelled(l) },
+		func() store.Finish { return w.held(l, w.anySecret()) },
+		func() store.Finish { return w.followed(l) },
 	}
 	f := ends[w.IntN(len(ends))]()
 	if w.IntN(20) == 0 {
 		f.Number += w.IntN(3) - 1
+	}
+	if f.Held != "" {
+		return f
+	}
+	if w.IntN(4) == 0 {
+		f.Checkpoint = jobs.Raw(strconv.Itoa(w.IntN(100)))
 	}
 	if w.IntN(3) == 0 {
 		f.Log = []store.LogPiece{
@@ -296,8 +314,8 @@ func (w *walker) checkLease(l store.Lease, r *modelRun) {
 	w.Helper()
 	r.start(w.now)
 	got := words(l.Run.ID, l.Run.Job, l.Run.Version, l.Run.Counts, string(l.Run.Payload), l.Started,
-		l.LogBytes, specText(*l.Spec))
+		l.LogBytes, string(l.Checkpoint), specText(*l.Spec))
 	want := words(r.ID, r.Job, r.Version, r.Counts, string(r.Payload), w.now, len(r.output),
-		specText(w.model.job(r.Job).specs[r.Version-1]))
+		w.model.saved[r.OperationID], specText(w.model.job(r.Job).specs[r.Version-1]))
 	equal(w.world, "lease", got, want)
 }

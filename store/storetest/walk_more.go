@@ -143,6 +143,34 @@ func (w *walker) walkShift() {
 	w.check(w.Shift(w.ctx, step))
 }
 
+func (w *walker) anySecret() string { return string(rune('A' + w.IntN(2))) }
+
+// followed is an end that other runs follow, some of jobs that do not stand.
+func (w *walker) followed(l store.Lease) store.Finish {
+	f := w.succeeded(l)
+	for range 1 + w.IntN(3) {
+		sub := w.follow(w.anyJob())
+		if w.IntN(4) == 0 {
+			bornFailed(&sub)
+		}
+		f.Spawn = append(f.Spawn, sub)
+	}
+	return f
+}
+
+// walkSecret puts a secret, or releases all.
+func (w *walker) walkSecret() {
+	if w.IntN(6) == 0 {
+		w.check(w.Release(w.ctx))
+		w.model.release("")
+		return
+	}
+	name := w.anySecret()
+	w.putSecret(name, []byte("sealed"))
+	w.model.release(name)
+	w.wantAudit("put", name)
+}
+
 func (w *walker) walkNote() {
 	w.check(w.Note(w.ctx, w.by(), "drain", "server", "server"))
 	w.wantAudit("drain", "server")
@@ -192,6 +220,8 @@ func (w *walker) drainAll() {
 			w.pause(j.name, false, "")
 		}
 	}
+	w.check(w.Release(w.ctx))
+	w.model.release("")
 	w.tick(100 * 24 * time.Hour)
 	unfinished := func(r *modelRun) bool { return !r.State.Terminal() && r.State != jobs.Running }
 	due := len(w.model.sorted(unfinished))
@@ -220,7 +250,13 @@ func (w *walker) compareAll() {
 		if want.Queue == "" {
 			want.Queue = w.model.job(m.Job).doc.QueueOf()
 		}
-		sameRun(w.world, w.run(m.ID), &want)
+		got := w.run(m.ID)
+		sameRun(w.world, got, &want)
+		held := ""
+		if got.HeldBy != nil && got.HeldBy.Kind == jobs.HeldSecret {
+			held = got.HeldBy.Name
+		}
+		equal(w.world, "the secret it waits for", held, m.held)
 	}
 	got, err := w.Stats(w.ctx)
 	w.check(err)
