@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
@@ -115,10 +116,9 @@ func AppliedOf(saved runtime.Saved) *wire.Applied {
 			Kind: gone.Kind, Name: gone.Name, Action: removed, CancelledRuns: gone.Runs,
 		})
 	}
-	for _, m := range saved.Missing {
+	for _, name := range slices.Sorted(maps.Keys(saved.Missing)) {
 		done.Warnings = append(done.Warnings, wire.Warning{
-			Kind: store.KindJob, Name: m.Job,
-			Message: "the secret " + m.Secret + " is not there: runs are held until it is put",
+			Kind: store.KindJob, Name: name, Message: missingText(saved.Missing[name]),
 		})
 	}
 	for i := range done.Items {
@@ -127,6 +127,15 @@ func AppliedOf(saved runtime.Saved) *wire.Applied {
 		}
 	}
 	return done
+}
+
+func missingText(secrets []string) string {
+	what := "the secret " + secrets[0] + " is not set: runs are held until it is"
+	if n := len(secrets); n > 1 {
+		what = "the secrets " + strings.Join(secrets[:n-1], ", ") + " and " + secrets[n-1] +
+			" are not set: runs are held until they are"
+	}
+	return what
 }
 
 // compare tells what changed of a document that stood.

@@ -149,10 +149,10 @@ func paramExample(r *route, name string) any {
 	switch {
 	case r.tag == "tokens" && name == "name":
 		return "deploy"
-	case r.tag == "policies" && name == "name":
-		return "gentle"
 	case r.tag == "secrets" && name == "name":
 		return "SYNC"
+	case r.tag == "policies" && name == "name":
+		return "gentle"
 	case r.id == "enqueue-batch" && name == "Idempotency-Key":
 		return nil // it is refused
 	}

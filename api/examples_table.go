@@ -107,6 +107,7 @@ var samples = map[sampleKey][]sample{
 			"rules": [{"if": "http.body.code == \"slow_down\"", "then": "retry", "after": "2m", "max_attempts": 5}],
 			"error": {"kind": "http", "http": {"status": 400, "body": {"code": "slow_down"}}}
 		}`)},
+		{"recorded", "The last failure of a run", jobs.Raw(`{"run": "` + sampleRun + `"}`)},
 	},
 	{id: "backtest-rules"}: {
 		{"week", "Other rules on the failures of a week", jobs.Raw(`{

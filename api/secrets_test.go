@@ -128,3 +128,25 @@ func TestEverySecretIsReachedByPages(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestAnApplyWarnsOfSecretsThatAreNotSet(t *testing.T) {
+	ts := newTestServer(t)
+	doc := `{"jobs":{
+		"plain":{"script":{"source":"true"}},
+		"needs":{"script":{"source":"true","env":{"A":"{{ secrets.A_KEY }}","B":"{{ secrets.B_KEY }}"}},
+			"inbound":[{"name":"gh","verify":"github","secret":"{{ secrets.DOOR }}"}]}
+	}}`
+	ts.call("PUT", "/v1/secrets/A_KEY", `{"value":"hunter2hunter2"}`).want(201)
+	for _, path := range []string{"/v1/apply?dry_run=true", "/v1/apply", "/v1/apply"} {
+		got := ts.call("POST", path, doc).want(200)
+		if got.field("warnings.0.name") != "needs" || got.field("warnings.1.name") != "" ||
+			!strings.Contains(got.field("warnings.0.message"), "the secrets B_KEY and DOOR are not set") {
+			t.Errorf("%s: %s", path, got.body)
+		}
+	}
+	ts.call("PUT", "/v1/secrets/B_KEY", `{"value":"hunter2hunter2"}`).want(201)
+	ts.call("PUT", "/v1/secrets/DOOR", `{"value":"hunter2hunter2"}`).want(201)
+	if got := ts.call("POST", "/v1/apply", doc).want(200); got.field("warnings.0.name") != "" {
+		t.Errorf("all are set: %s", got.body)
+	}
+}

@@ -1,9 +1,9 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"strings"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -30,11 +30,9 @@ type Saved struct {
 	Jobs     []store.SavedJob
 	Policies []SavedPolicy
 	Removed  []store.Removed
-	Missing  []MissingSecret
+	// Missing are, by job, the secrets it needs and that are not there: its runs will be held.
+	Missing map[string][]string
 }
-
-// MissingSecret is a secret that a job needs and that is not there, or cannot be read.
-type MissingSecret struct{ Job, Secret string }
 
 // SavedPolicy says what a PutPolicy did.
 type SavedPolicy struct {
@@ -66,25 +64,15 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	if err != nil {
 		return Saved{}, r.wrote(err)
 	}
-	out, err := savedOf(done)
-	if err != nil {
-		return Saved{}, err
-	}
-	out.Missing = r.missingSecrets(done.Jobs)
-	return out, nil
-}
-
-func (r *Runtime) missingSecrets(saved []store.SavedJob) (missing []MissingSecret) {
-	for _, s := range saved {
-		// Names of secrets are written out, so that most jobs need not be compiled.
-		if !bytes.Contains(s.Job.Document(), []byte("secrets")) {
-			continue
-		}
-		for _, name := range r.MissingSecrets(s.Job) {
-			missing = append(missing, MissingSecret{s.Job.Name, name})
+	saved, err := savedOf(done)
+	saved.Missing = r.missingSecrets(done.Jobs)
+	if !in.DryRun {
+		for name, missing := range saved.Missing {
+			r.log.Warn("a job needs secrets that are not set: its runs are held until they are",
+				"job", name, "secrets", strings.Join(missing, " "))
 		}
 	}
-	return missing
+	return saved, err
 }
 
 func (r *Runtime) compileAll(ctx context.Context, in *Changes) error {

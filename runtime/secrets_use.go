@@ -13,6 +13,10 @@ import (
 // secretsOf are the names of the secrets that a job's executions and its doors need, sorted. What
 // does not compile needs none: it cannot be executed either.
 func secretsOf(job *jobs.Job) []string {
+	// Names are written out, behind this word: most jobs need not be compiled.
+	if !bytes.Contains(job.Document(), []byte("secrets")) {
+		return nil
+	}
 	var names []string
 	if p, err := jobs.Prepare(job.Spec()); err == nil {
 		names = append(names, p.Secrets()...)
@@ -28,10 +32,15 @@ func secretsOf(job *jobs.Job) []string {
 	return slices.Compact(names)
 }
 
-// MissingSecrets are the names of the secrets that a job needs and that are not there, or cannot be
-// read: its runs would be held.
-func (r *Runtime) MissingSecrets(job *jobs.Job) []string {
-	return r.secrets.Missing(secretsOf(job))
+// missingSecrets are, by job, the secrets it needs and that are not there, or cannot be read.
+func (r *Runtime) missingSecrets(saved []store.SavedJob) map[string][]string {
+	all := map[string][]string{}
+	for i := range saved {
+		if missing := r.secrets.Missing(secretsOf(saved[i].Job)); missing != nil {
+			all[saved[i].Job.Name] = missing
+		}
+	}
+	return all
 }
 
 // SecretUsers are the names of the jobs that need a secret.
@@ -42,9 +51,7 @@ func (r *Runtime) SecretUsers(ctx context.Context, name string) (users []string,
 			return nil, fmt.Errorf("look for jobs that name a secret: %w", err)
 		}
 		for _, job := range list {
-			// Names of secrets are written out, so that most jobs need not be compiled.
-			if bytes.Contains(jobs.AppendJSON(nil, job), []byte(name)) &&
-				slices.Contains(secretsOf(job), name) {
+			if slices.Contains(secretsOf(job), name) {
 				users = append(users, job.Name)
 			}
 		}

@@ -66,9 +66,15 @@ func (b *lockedBuffer) String() string {
 // start starts a server in a folder and waits until it serves, or has ended.
 func start(t testing.TB, dir string, args ...string) *process {
 	t.Helper()
+	return startWith(t, dir, nil, args...)
+}
+
+// startWith is start with more in the environment.
+func startWith(t testing.TB, dir string, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, dir: dir, done: make(chan struct{}), out: &lockedBuffer{}, log: &lockedBuffer{}}
 	p.cmd = exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
-	p.cmd.Dir, p.cmd.Env = dir, environment()
+	p.cmd.Dir, p.cmd.Env = dir, environment(env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
