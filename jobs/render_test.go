@@ -162,7 +162,7 @@ func TestRenderedMailsCannotBeGivenOtherHeadersOrRecipients(t *testing.T) {
 		t.Fatal(failure)
 	}
 	if m := got.Spec.Mail; m.To[0] != "Ada <ada@example.com>" || m.CC[0] != "c@d.example" || m.From != "F <f@b>" ||
-		m.Subject != "Re: ü" || m.Body != good["body"] || !got.Own {
+		m.Subject != "Re: ü" || m.Body != good["body"] || !got.Fresh {
 		t.Errorf("got %+v", m)
 	}
 	for _, tt := range [][2]string{
@@ -229,19 +229,19 @@ func TestFailuresOfRenderingQuoteNeitherDataNorSecrets(t *testing.T) {
 }
 
 func TestSigningSecretsAndHostHeadersAreRenderedAndChecked(t *testing.T) {
-	got, failure := renderOf(t, `{"webhook":{"url":"http://x/","signing_secret":["{{ secrets.TOKEN }}","{{ secrets.SIGN }}%"],
+	_, failure := renderOf(t, `{"webhook":{"url":"http://x/","signing_secret":["{{ secrets.TOKEN }}","{{ secrets.SIGN }}%"],
 		"headers":{"Host":"{{ payload.h }}:8443","X":"{{ payload.n }} {{ payload.ok }}","Y":"fixed"}}}`, `{"h":"a.example","n":1.50,"ok":false}`)
 	if failure == nil || failure.Message != "webhook.signing_secret[1]: the secret begins with whsec_, but what follows is not base64" {
 		t.Errorf("got %v", failure)
 	}
-	got, failure = renderOf(t, `{"webhook":{"url":"http://x/","signing_secret":["{{ secrets.TOKEN }}","a{{ secrets.SIGN }}"],
+	got, failure := renderOf(t, `{"webhook":{"url":"http://x/","signing_secret":["{{ secrets.TOKEN }}","a{{ secrets.SIGN }}"],
 		"headers":{"Host":"{{ payload.h }}:8443","X":"{{ payload.n }} {{ payload.ok }}","Y":"fixed"}}}`, `{"h":"a.example","n":1.50,"ok":false}`)
 	if failure != nil {
 		t.Fatal(failure)
 	}
 	w := got.Spec.Webhook
 	if w.SigningSecret[0] != "s3cr3t-value" || w.SigningSecret[1] != "awhsec_abc" || w.Headers["Host"] != "a.example:8443" ||
-		w.Headers["X"] != "1.50 false" || w.Headers["Y"] != "fixed" || !got.Own {
+		w.Headers["X"] != "1.50 false" || w.Headers["Y"] != "fixed" || !got.Fresh {
 		t.Errorf("got %+v", w)
 	}
 	if _, failure = renderOf(t, `{"webhook":{"url":"http://x/","headers":{"Host":"{{ payload.h }}"}}}`, `{"h":"a/b"}`); failure == nil {
