@@ -109,7 +109,7 @@ func TestPruneRemovesOnlyWhatBearsTheSet(t *testing.T) {
 func TestANameThatNothingBearsIsRefusedWhereItStands(t *testing.T) {
 	ts := newTestServer(t)
 	for body, want := range map[string]string{
-		`{"jobs":{"a":{"script":"x","retry":{"policy":"gone"}}}}`: "body.jobs.a.retry.policy: there is no policy gone",
+		`{"jobs":{"a":{"script":"x","retry":{"policy":"gone"}}}}`:         "body.jobs.a.retry.policy: there is no policy gone",
 		`{"jobs":[{"name":"a","script":"x","on_success":[{"job":"a"}]}]}`: "body.jobs[0].on_success[0].job: a circle",
 		`{"jobs":[{"name":"a","script":"x","on_success":[{"job":"gone"}]}]}`: "body.jobs[0].on_success[0].job: " +
 			"there is no job gone",

@@ -5,6 +5,8 @@ import (
 	"nightshift/jobs"
 )
 
+const samplePush = `{"ref": "refs/heads/main", "repository": {"full_name": "acme/warehouse"}}`
+
 // samples are the examples of bodies, and of answers where the one of their type would not do.
 var samples = map[sampleKey][]sample{
 	{id: "create-job"}: {
@@ -68,6 +70,12 @@ var samples = map[sampleKey][]sample{
 				"retry": {"policy": "gentle"}
 			}]
 		}`)},
+	},
+	{id: "deliver"}: {
+		{"push", "A push, as GitHub tells of it", jobs.Raw(samplePush)},
+	},
+	{id: "deliver-secret"}: {
+		{"push", "Whatever the sender sends", jobs.Raw(samplePush)},
 	},
 	{id: "create-policy"}: {
 		{"gentle", "Few attempts, far apart", jobs.Raw(`{

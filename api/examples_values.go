@@ -245,7 +245,7 @@ var typeSamples = map[reflect.Type]func() any{
 		p, j := samplePolicy(), sampleJob()
 		return wire.Export{Policies: []jobs.Raw{p.Document()}, Jobs: []jobs.Raw{j.Document()}}
 	},
-	reflect.TypeFor[jobs.Policy]():       func() any { return samplePolicy() },
+	reflect.TypeFor[jobs.Policy](): func() any { return samplePolicy() },
 	reflect.TypeFor[wire.Policies](): func() any {
 		p := samplePolicy()
 		return wire.Policies{Items: []*jobs.Policy{&p}, Limit: 50}
