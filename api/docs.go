@@ -152,7 +152,7 @@ func docsOf(r *route) docsRoute {
 }
 
 func docsBodies(r *route) (all []docsBody) {
-	if r.in != nil {
+	if r.in != nil || r.payload {
 		head := "Body"
 		if r.optional {
 			head = "Body, may be left out"

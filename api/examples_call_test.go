@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,9 @@ func (ts *testServer) stage(r *route) map[string]string {
 			ts.call("PUT", "/v1/jobs/"+name, doc)
 		}
 	}
+	if r.id == "check-rules" {
+		params["failed"] = ts.failedRun()
+	}
 	if strings.Contains(r.path, ":id") {
 		params["id"] = ts.enqueue("nightly-sync", `{"delay":"1h"}`)
 	}
@@ -50,6 +54,21 @@ func (ts *testServer) stage(r *route) map[string]string {
 		ts.call("POST", "/v1/runs/"+params["id"]+"/cancel", "").want(200)
 	}
 	return params
+}
+
+// sampleText is the body that an example of a call is.
+func sampleText(s sample) string { return string(s.value.(jobs.Raw)) }
+
+// failedRun makes a run that fails.
+func (ts *testServer) failedRun() string {
+	ts.t.Helper()
+	refuse := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(422) }
+	ts.call("POST", "/v1/server/resume", "").want(200)
+	ts.hook("failing", refuse)
+	id := ts.enqueue("failing", "")
+	ts.until(id, "failed")
+	ts.call("POST", "/v1/server/drain", "").want(200)
+	return id
 }
 
 // fill puts parameters into the path of a route.
@@ -73,7 +92,9 @@ func TestExamplesOfCallsAreTaken(t *testing.T) {
 			t.Run(r.id+"/"+s.name, func(t *testing.T) {
 				ts.t = t
 				ts.call("POST", "/v1/server/drain", "").want(200) // nobody calls example.com
-				got := ts.call(r.method, fill(r, ts.stage(r)), string(s.value.(jobs.Raw)))
+				params := ts.stage(r)
+				body := strings.ReplaceAll(sampleText(s), sampleRun, params["failed"])
+				got := ts.call(r.method, fill(r, params), body)
 				if !slices.ContainsFunc(r.out, func(o outcome) bool { return o.status == got.status }) {
 					t.Errorf("%s %s: %d %s", r.method, r.path, got.status, got.body)
 				}

@@ -5,6 +5,8 @@ import (
 	"nightshift/jobs"
 )
 
+const samplePush = `{"ref": "refs/heads/main", "repository": {"full_name": "acme/warehouse"}}`
+
 // samples are the examples of bodies, and of answers where the one of their type would not do.
 var samples = map[sampleKey][]sample{
 	{id: "create-job"}: {
@@ -69,6 +71,12 @@ var samples = map[sampleKey][]sample{
 			}]
 		}`)},
 	},
+	{id: "deliver"}: {
+		{"push", "A push, as GitHub tells of it", jobs.Raw(samplePush)},
+	},
+	{id: "deliver-secret"}: {
+		{"push", "Whatever the sender sends", jobs.Raw(samplePush)},
+	},
 	{id: "create-policy"}: {
 		{"gentle", "Few attempts, far apart", jobs.Raw(`{
 			"name": "gentle", "max_attempts": 3, "backoff": {"base": "1m"},
@@ -107,6 +115,7 @@ var samples = map[sampleKey][]sample{
 			"rules": [{"if": "http.body.code == \"slow_down\"", "then": "retry", "after": "2m", "max_attempts": 5}],
 			"error": {"kind": "http", "http": {"status": 400, "body": {"code": "slow_down"}}}
 		}`)},
+		{"recorded", "The last failure of a run", jobs.Raw(`{"run": "` + sampleRun + `"}`)},
 	},
 	{id: "backtest-rules"}: {
 		{"week", "Other rules on the failures of a week", jobs.Raw(`{

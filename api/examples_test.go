@@ -16,7 +16,7 @@ import (
 // forEachBody calls f for all bodies of all routes: those of calls have status 0.
 func forEachBody(f func(r *route, status int, media string, body any)) {
 	for _, r := range allRoutes() {
-		if r.in != nil {
+		if r.in != nil || r.payload {
 			f(r, 0, "application/json", r.in)
 		}
 		if r.method == http.MethodHead {

@@ -2,7 +2,7 @@ package api
 
 // Patterns of texts in documents.
 const (
-	urlPattern      = `^(https?://|\{\{)`
+	urlPattern      = `^([hH][tT][tT][pP][sS]?://|\{\{)`
 	durationPattern = `^(0|([0-9]+(\.[0-9]+)?(d|h|m|s|ms|µs|ns))+)$`
 )
 

@@ -72,6 +72,22 @@ jobs:
     retry: null
   - {name: b, script: {source: x, interpreter: [python3], env: {A: b, C: null}, grace: 250ms}, webhook: null}
 `),
+		"kinds, doors and chains": []byte(`
+jobs:
+  hook:
+    webhook:
+      url: https://{{ payload.host }}/a
+      body: {id: "{{ payload.id }}"}
+      success: http.status == 202
+      signing_secret: ["{{ secrets.NEW }}", "{{ secrets.OLD }}"]
+      follow_redirects: true
+    inbound:
+      - {name: github, verify: github, secret: "{{ secrets.GH }}", if: 'headers["x-github-event"] == "push"', key: null}
+    on_success:
+      - {job: hook2, if: result.rows > 0, payload: "{{ result }}"}
+  hook2: {webhook: {url: 'https://example.com', signing_secret: "{{ secrets.NEW }}", body: null}}
+  post: {mail: {to: [ops@example.com], subject: "{{ payload.a }}", body: x, from: a@example.com}}
+`),
 		"JSON":           []byte(`{"jobs": {"a": {"script": {"path": "a/b.py"}, "priority": 1e1}}}`),
 		"no jobs":        []byte("jobs: []\n"),
 		"policies alone": []byte("policies: {a: {rules: []}}\njobs: null\n"),
@@ -117,6 +133,10 @@ func TestFilesThatAreRefusedDoNotFitTheSchema(t *testing.T) {
 		job(`,"retry":{"rules":[{"if":"true"}]}`), job(`,"retry":{"rules":[{"if":"true","then":"retri"}]}`),
 		job(`,"retry":{"rules":[{"if":null,"then":"fail"}]}`), job(`,"retry":{"otherwise":"maybe"}`),
 		job(`,"retry":{"backoff":{"jitter":2}}`), job(`,"retry":{"timeout":"1s"}`), job(`,"retyr":{}`), job(`,"unique":{}`),
+		job(`,"inbound":[{"name":"a"}]`), job(`,"on_success":[{"if":"true"}]`), job(`,"mail":{"to":["a@b.c"],"subject":"x","body":"y"}`),
+		`{"jobs":{"a":{"mail":{"to":"a@b.c","subject":"x","body":"y"}}}}`,
+		`{"jobs":{"a":{"webhook":{"url":"http://x/","signing_secret":7}}}}`,
+		job(`,"inbound":[{"name":"a","verify":"md5","secret":"x"}]`), job(`,"on_success":[{"job":"B"}]`),
 	} {
 		if _, err := jobs.ParseFile("f", []byte(text)); err == nil {
 			t.Errorf("%s is taken", text)

@@ -72,7 +72,7 @@ func lowerHeaders(h http.Header) map[string]string {
 func inboundRoutes() []*route {
 	door := func(path, id, summary string) *route {
 		return &route{
-			method: "POST", path: path, handle: knock, body: jobs.MaxPayload,
+			method: "POST", path: path, handle: knock, body: jobs.MaxPayload, payload: true,
 			tag: "inbound", id: id, summary: summary,
 			more: "No token: the signature is the door. The body is the payload, byte for byte. 202 once the " +
 				"run is on disk; a delivery whose id was seen in the last 7 days is answered with the run " +

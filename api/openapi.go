@@ -156,6 +156,13 @@ func (d *description) schema(example any) *huma.Schema {
 	return d.registry.Schema(reflect.TypeOf(example), true, "")
 }
 
+func (d *description) bodySchema(r *route) *huma.Schema {
+	if r.payload {
+		return anyJSON{}.Schema(d.registry)
+	}
+	return d.schema(r.in)
+}
+
 func (d *description) operation(r *route) *huma.Operation {
 	op := &huma.Operation{
 		OperationID: r.id, Tags: []string{r.tag}, Summary: r.summary, Description: r.more,
@@ -167,11 +174,11 @@ func (d *description) operation(r *route) *huma.Operation {
 	} else {
 		op.Extensions["x-scope"] = r.opens.String()
 	}
-	if r.in != nil {
+	if r.in != nil || r.payload {
 		op.RequestBody = &huma.RequestBody{
 			Required: !r.optional,
 			Content: map[string]*huma.MediaType{"application/json": {
-				Schema: d.schema(r.in), Examples: examplesOf(samplesOf(r, 0, "", r.in)),
+				Schema: d.bodySchema(r), Examples: examplesOf(samplesOf(r, 0, "", r.in)),
 			}},
 		}
 	}
@@ -284,10 +291,10 @@ func problemsOf(r *route) map[int][]problemKind {
 	if r.opens != 0 {
 		kinds = append(kinds, probUnauthorized, probForbidden, probBusy, probOverload)
 	}
-	if r.in != nil {
-		kinds = append(kinds, probSyntax, probSlow, probTooLarge)
+	if r.body > 0 {
+		kinds = append(kinds, probSyntax, probSlow, probTooLarge, probBusy)
 	}
-	if r.opens != 0 && r.method != http.MethodGet {
+	if r.body > 0 || r.opens != 0 && r.method != http.MethodGet {
 		kinds = append(kinds, probEncoding, probUnknown, probFull)
 	}
 	kinds = append(kinds, r.problems...)

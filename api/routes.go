@@ -20,6 +20,7 @@ type route struct {
 	headers       []param
 	in            any // an example of the body's type; nil: none
 	optional      bool
+	payload       bool // the body is what a sender sends, and not ours to describe
 	out           []outcome
 	problems      []problemKind // besides those of every route
 }

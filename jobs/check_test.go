@@ -558,21 +558,3 @@ func TestSameSpecLooksAtWhatIsExecuted(t *testing.T) {
 		t.Error("comparing changed a spec")
 	}
 }
-
-func FuzzParseJobRoundTrips(f *testing.F) {
-	f.Add([]byte(`{"name":"a","script":{"source":"x","env":{"A":"b"}},"payload":[1.10],"timeout":"1s"}`))
-	f.Add([]byte(`{"webhook":{"url":"https://example.com/","headers":{"A":"b"}},"retry":{"rules":[{"if":"a"}]}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		j, err := ParseJob(data)
-		if err != nil {
-			return
-		}
-		again, err := ParseJob(j.Document())
-		if err != nil {
-			t.Fatalf("%q: %s: %v", data, j.Document(), err)
-		}
-		if !bytes.Equal(again.Document(), j.Document()) || !SameSpec(again.Spec(), j.Spec()) {
-			t.Fatalf("%q: got %s, then %s", data, j.Document(), again.Document())
-		}
-	})
-}

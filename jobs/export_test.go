@@ -130,3 +130,36 @@ func jsonGen(depth int) *rapid.Generator[string] {
 		return texts.Draw(t, "text")
 	})
 }
+
+// roundTrip fails the test unless what a file holds comes back from an export as it is.
+func roundTrip(t testing.TB, file *File) {
+	t.Helper()
+	doc := struct {
+		Policies []Raw `json:"policies"`
+		Jobs     []Raw `json:"jobs"`
+	}{[]Raw{}, []Raw{}}
+	for _, p := range file.Policies {
+		doc.Policies = append(doc.Policies, p.Document())
+	}
+	for _, j := range file.Jobs {
+		doc.Jobs = append(doc.Jobs, j.Document())
+	}
+	text, err := ToYAML(AppendJSON(nil, &doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseFile("export", text)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	for i, j := range again.Jobs {
+		if string(j.Document()) != string(doc.Jobs[i]) {
+			t.Fatalf("%s came back as %s from\n%s", doc.Jobs[i], j.Document(), text)
+		}
+	}
+	for i, p := range again.Policies {
+		if string(p.Document()) != string(doc.Policies[i]) {
+			t.Fatalf("%s came back as %s from\n%s", doc.Policies[i], p.Document(), text)
+		}
+	}
+}

@@ -161,3 +161,31 @@ func TestTaggedJSONIsTakenByteForByte(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+func TestBoundsHoldForPoliciesAndDefaults(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+		"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n"
+	deep := strings.Repeat("[", 70) + strings.Repeat("]", 70)
+	for text, want := range map[string]string{
+		bomb + "policies: [*f,*f,*f,*f]\n":                            "aliases stand for more than",
+		bomb + "defaults: {payload: [*f,*f,*f,*f]}\n":                 "aliases stand for more than",
+		"policies: {a: {}, a: {}}\n":                                  "f:1:19: the key \"a\" stands twice",
+		"defaults: {queue: a, queue: b}\n":                            "f:1:22: the key \"queue\" stands twice",
+		"defaults: {}\ndefaults: {}\n":                                "f:2:1: the key \"defaults\" stands twice",
+		`{"defaults":{"queue":"a","queue":"b"},"jobs":[]}`:            "f:1:26: defaults.queue: this key stands twice",
+		`{"policies":[{"name":"a","rules":[{"if":"a","if":"b"}]}]}`:   "f:1:45: policies[0].rules[0].if: this key stands twice",
+		"policies: {}\n---\npolicies: {}\n":                           "f:2:1: want one document",
+		"jobs: []\ndefaults: {payload: " + deep + "}\n":               ": nested too deep: want at most 64 levels",
+		"policies: {a: {rules: " + deep + "}}\n":                      "policies.a.rules",
+		`{"policies":[` + strings.Repeat(`{},`, maxPolicies) + `{}]}`: "want at most 1000 policies in a file",
+		"defaults: {webhook: [1]}\njobs: {a: {webhook: http://x/}}\n": "f:1:21: defaults.webhook: want an object, got a list",
+		"policies: {'a/b': {}}\n":                                     "policies[\"a/b\"].name: " + errName.Error(),
+		"policies: {\"a\\u0000b\": {}}\n":                             errName.Error(),
+		"policies: {аdmin: {}}\n":                                     errName.Error(), // a Cyrillic letter
+	} {
+		_, err := ParseFile("f", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80q: got %.300v, want %s", text, err, want)
+		}
+	}
+}

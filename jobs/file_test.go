@@ -379,6 +379,9 @@ func TestAFileAsJSONIsTheSameFile(t *testing.T) {
 func FuzzParseFileNeverPanics(f *testing.F) {
 	f.Add([]byte(quickstart))
 	f.Add([]byte(`{"jobs":{"a":{"webhook":"http://x/"}}}`))
+	f.Add([]byte(defaulted))
+	f.Add([]byte("defaults: {webhook: {url: 'http://x/'}, retry: {rules: [{if: 'true', then: fail}]}}\njobs: [{name: a, webhook: {}}]\n"))
+	f.Add([]byte("policies: {a: {rules: [{if: 'true', then: retry, after: 1s}]}}\njobs: {a: {script: x, payload: !json '{ }'}}\n"))
 	f.Add([]byte("jobs: &a [{<<: *a}]\n"))
 	f.Add([]byte("jobs:\n  a: {script: x, payload: {007: .inf, !!binary x: !!int 5}}\n---\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -395,6 +398,12 @@ func FuzzParseFileNeverPanics(f *testing.F) {
 				t.Fatalf("%q: job %d: %v", data, i, err)
 			}
 		}
+		for i, p := range file.Policies {
+			if _, err := ParsePolicy(p.Document()); err != nil {
+				t.Fatalf("%q: policy %d: %v", data, i, err)
+			}
+		}
+		roundTrip(t, file)
 	})
 }
 

@@ -45,6 +45,10 @@ type Call struct {
 	CallbackURL   string    // of this run; "" where the server has none
 	CallbackToken string
 
+	// Mask hides the secrets that Spec holds. What is kept of an attempt is masked when it is over;
+	// a kind masks before it cuts a text or changes its white space, where half a secret could stay.
+	Mask *Mask // nil: there are none
+
 	Kill <-chan struct{} // closed: no more grace
 	Log  io.Writer       // what the attempt prints; never fails, never blocks for long
 }

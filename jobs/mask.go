@@ -275,24 +275,30 @@ func (m *Mask) Text(s string) string {
 	if m == nil || s == "" {
 		return s
 	}
-	out, _, _ := m.mask(nil, []byte(s), 0, true)
-	if len(out) == len(s) && string(out) == s {
-		return s
+	b := []byte(s)
+	if out := m.Bytes(b); !bytes.Equal(out, b) {
+		return string(out)
 	}
-	return string(out)
+	return s
+}
+
+// Bytes masks a whole text. The answer is another one, or b itself.
+func (m *Mask) Bytes(b []byte) []byte {
+	if m == nil || len(b) == 0 {
+		return b
+	}
+	out, _, _ := m.mask(make([]byte, 0, len(b)), b, 0, true)
+	return out
 }
 
 // JSON masks a JSON text. Where masking leaves none, such as of a number, it becomes a JSON string
 // of the masked text.
 func (m *Mask) JSON(raw Raw) Raw {
-	if m == nil || len(raw) == 0 {
+	out := m.Bytes(raw)
+	if bytes.Equal(out, raw) {
 		return raw
 	}
-	out, _, _ := m.mask(nil, raw, 0, true)
-	switch {
-	case bytes.Equal(out, raw):
-		return raw
-	case ValidJSON(out) == nil:
+	if ValidJSON(out) == nil {
 		return out
 	}
 	return AppendJSONString(nil, strings.ToValidUTF8(string(out), "\uFFFD"))

@@ -259,12 +259,13 @@ func checkInAddress(value string) error {
 	return nil
 }
 
-// checkAddress wants one address as RFC 5322 has it.
+// checkAddress wants one address as RFC 5322 has it, without comments and groups.
 func checkAddress(text string) error {
 	if strings.ContainsFunc(text, badLineRune) {
 		return errors.New("has a line break or another control character")
 	}
-	if _, err := mail.ParseAddress(text); err != nil {
+	a, err := mail.ParseAddress(text)
+	if err != nil || text != a.Address && !strings.HasSuffix(text, "<"+a.Address+">") {
 		return errors.New("want one address, such as ops@example.com or Ops <ops@example.com>")
 	}
 	return nil

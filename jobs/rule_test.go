@@ -354,7 +354,7 @@ func TestProgramsMayBeSharedByGoroutines(t *testing.T) {
 	}
 }
 
-func FuzzCompileExprRefusesOrEvaluates(f *testing.F) {
+func FuzzRule(f *testing.F) {
 	for _, src := range hostile() {
 		if len(src) <= maxSource {
 			f.Add(src)

@@ -88,7 +88,7 @@ func TestDurationsReadBackAsTheyWere(t *testing.T) {
 }
 
 // What the standard library reads as well, it reads all but alike.
-func FuzzParseDuration(f *testing.F) {
+func FuzzDuration(f *testing.F) {
 	for _, seed := range []string{
 		"250ms", "1h30m", "7d", "0.5d", "1.5s", "9999999999999999999s",
 		"1s1s", "", "1µs", "9.9999999999999999s",

@@ -52,7 +52,7 @@ func (r *Runtime) render(a *attempt, job *jobs.Job) (l launch, held string, fail
 			Kind: jobs.FailInvalid, Message: "what this version executes cannot be read any more: " + err.Error(),
 		}
 	}
-	values, held := r.secretsOf(p.Secrets())
+	values, held := r.openAll(p.Secrets())
 	if held != "" {
 		return l, held, nil
 	}
@@ -65,8 +65,8 @@ func (r *Runtime) render(a *attempt, job *jobs.Job) (l launch, held string, fail
 	return l, "", failure
 }
 
-// secretsOf reads secrets by name; missing is the first that is not there or cannot be read.
-func (r *Runtime) secretsOf(names []string) (values map[string]string, missing string) {
+// openAll reads secrets by name; missing is the first that is not there or cannot be read.
+func (r *Runtime) openAll(names []string) (values map[string]string, missing string) {
 	if len(names) == 0 {
 		return nil, ""
 	}

@@ -130,6 +130,7 @@ func (r *Runtime) execute(a *attempt) (report jobs.Report, held string) {
 	}
 	l, held, failure := r.render(a, plan.plan.Job)
 	if held != "" || failure != nil {
+		l.mask.Failure(failure)
 		return jobs.Report{ExitCode: -1, Failure: failure}, held
 	}
 	return r.call(a, plan.plan, &l), ""
@@ -153,11 +154,11 @@ func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 	r.started(a)
 	log := l.mask.Writer(a.output)
 	report := kind.Run(ctx, &jobs.Call{
-		Spec: *l.Spec, Run: run.ID, Job: run.Job, Operation: run.OperationID,
+		Spec: *l.Spec, Rendered: l.Fresh, Run: run.ID, Job: run.Job, Operation: run.OperationID,
 		Number: run.Counts.Number, Attempt: run.Counts.Attempt(), MaxAttempts: plan.MaxAttempts(run.MaxAttempts),
 		Deadline: a.deadline, ScheduledFor: run.ScheduledFor, CorrelationID: run.CorrelationID,
 		Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
-		Judge: l.Judge, Rendered: l.Fresh, BodySecret: l.BodySecret, Kill: a.kill, Log: log,
+		Judge: l.Judge, BodySecret: l.BodySecret, Mask: l.mask, Kill: a.kill, Log: log,
 	})
 	_ = log.Flush() // the output never fails
 	hide(l.mask, &report)

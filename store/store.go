@@ -119,7 +119,7 @@ type Page struct {
 // Submission is a run to be made. One whose state is failed has ended when it is made, of its
 // Error.
 type Submission struct {
-	Run *jobs.Run // as jobs.NewRun made it; Version is filled in by the store
+	Run *jobs.Run // as jobs.NewRun made it; the store fills in Version and Host
 	// KeyHash is the hash of the payload, where Run.IdempotencyKey is set.
 	KeyHash [16]byte
 	// Delivery is a door of the job, a space, and what the sender calls this delivery. A known one

@@ -147,3 +147,27 @@ func TestLinesToTryWorkAsTyped(t *testing.T) {
 		})
 	}
 }
+
+func TestADifferenceHasColoursOnATerminalAlone(t *testing.T) {
+	p := start(t, t.TempDir())
+	file := write(t, p.dir, "jobs.yaml", "jobs: {a: {script: x}}\n")
+	p.cli("apply", "-f", file).want(0)
+	write(t, p.dir, "jobs.yaml", "jobs: {a: {script: y}, b: {script: x}}\n")
+	if out := p.cli("apply", "-f", file, "--dry-run").want(0).stdout; strings.Contains(out, "\x1b") {
+		t.Errorf("no terminal, and printed %q", out)
+	}
+	user, program := terminal(t)
+	cmd := exec.Command(binary, "apply", "-f", file, "--dry-run")
+	cmd.Dir, cmd.Env = p.dir, environment("NIGHTSHIFT_SERVER="+p.url)
+	cmd.Stdout = program
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	program.Close()
+	out, _ := io.ReadAll(user) // it ends with an error: the other end is closed
+	for _, want := range []string{"\x1b[33m~ a changed, version 2\x1b[0m", "\x1b[32m+ b created, version 1\x1b[0m"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is not in %q", want, out)
+		}
+	}
+}

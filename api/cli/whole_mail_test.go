@@ -200,7 +200,7 @@ func TestMailThatCannotBeSentIsRefusedWhenSaved(t *testing.T) {
 	if out := p.cli("jobs").want(0).stdout; strings.Contains(out, "report") {
 		t.Errorf("saved: %s", out)
 	}
-	second := start(t, dir, "--db", "other.db", "--smtp", "smtp://127.0.0.1:1", "--mail-from", "jobs@here.test", "--apply", file)
+	second := start(t, t.TempDir(), "--smtp", "smtp://127.0.0.1:1", "--mail-from", "jobs@here.test", "--apply", file)
 	second.cli("jobs").want(0).has("report")
 }
 

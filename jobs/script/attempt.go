@@ -122,7 +122,7 @@ func (a *attempt) startShim(o order) error {
 		return err
 	}
 	a.control = p.control
-	a.output = newOutput(p.output, a.call.Log)
+	a.output = newOutput(p.output, a.call.Log, a.call.Mask)
 	go a.output.copy()
 	a.lines = make(chan string)
 	go func() {

@@ -27,22 +27,26 @@ type output struct {
 	done chan struct{}
 	held bool // somebody out of reach has the other end
 
-	mu   sync.Mutex
-	log  io.Writer
-	tail tail
+	mu     sync.Mutex
+	log    io.Writer
+	tail   tail
+	masked *jobs.MaskWriter // to both
 }
 
-func newOutput(r *os.File, log io.Writer) *output {
+func newOutput(r *os.File, log io.Writer, mask *jobs.Mask) *output {
 	if log == nil {
 		log = io.Discard
 	}
-	return &output{r: r, done: make(chan struct{}), log: log}
+	o := &output{r: r, done: make(chan struct{}), log: log}
+	o.masked = mask.Writer(io.MultiWriter(log, &o.tail))
+	return o
 }
 
 // copy runs until the output ends, or finish finds it held open.
 func (o *output) copy() {
 	defer close(o.done)
 	defer o.r.Close()
+	defer o.flush()
 	buf := make([]byte, chunk)
 	for {
 		n, err := o.r.Read(buf)
@@ -63,8 +67,14 @@ func (o *output) write(p []byte) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, _ = o.log.Write(p) // it never fails
-	o.tail.write(p)
+	_, _ = o.masked.Write(p) // neither of the two fails
+}
+
+// flush hands on what was held back as the possible beginning of a secret.
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_ = o.masked.Flush()
 }
 
 // say puts a line of the server's own into the log, not into the tail.
@@ -115,15 +125,18 @@ func (o *output) drain(buf []byte) (ended bool) {
 // A tail is the end of what was written, kept bytes at least where there are as many.
 type tail struct{ b []byte }
 
-func (t *tail) write(p []byte) {
-	if len(p) >= kept {
-		t.b = append(t.b[:0], p[len(p)-kept:]...)
-		return
+// Write never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if n >= kept {
+		t.b = append(t.b[:0], p[n-kept:]...)
+		return n, nil
 	}
-	if len(t.b)+len(p) > 2*kept {
+	if len(t.b)+n > 2*kept {
 		t.b = t.b[:copy(t.b, t.b[len(t.b)-kept:])]
 	}
 	t.b = append(t.b, p...)
+	return n, nil
 }
 
 // text is the whole of what is kept, as valid UTF-8.

@@ -100,7 +100,7 @@ func TestTailIsBoundedValidAndTheEnd(t *testing.T) {
 			var tl tail
 			for rest := all; rest != ""; {
 				n := min(max(size, 1), len(rest))
-				tl.write([]byte(rest[:n]))
+				_, _ = tl.Write([]byte(rest[:n]))
 				rest = rest[n:]
 			}
 			last, text := tl.last(), tl.text()
@@ -130,7 +130,7 @@ func TestHeldOutputIsDrained(t *testing.T) {
 	}
 	defer w.Close()
 	var log bytes.Buffer
-	o := newOutput(r, &log)
+	o := newOutput(r, &log, nil)
 	if _, err := io.WriteString(w, strings.Repeat("y", 50_000)); err != nil {
 		t.Fatal(err)
 	}

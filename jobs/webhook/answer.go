@@ -25,7 +25,9 @@ func succeeded(status int) bool { return status >= 200 && status <= 299 }
 
 // judge makes the report of a full answer.
 func (k *Kind) judge(x *exchange, call *jobs.Call) jobs.Report {
-	if good, why := x.verdict(call); !good {
+	good, why := x.verdict(call)
+	x.hide(call.Mask)
+	if !good {
 		return k.judgeFailed(x, why)
 	}
 	rep := jobs.Report{ExitCode: -1, HTTPStatus: x.resp.StatusCode}
@@ -40,6 +42,19 @@ func (k *Kind) judge(x *exchange, call *jobs.Call) jobs.Report {
 		rep.OutputTail = logHead(x, call)
 	}
 	return rep
+}
+
+// hide masks what came, before any of it is cut.
+func (x *exchange) hide(mask *jobs.Mask) {
+	if mask == nil {
+		return
+	}
+	x.body = mask.Bytes(x.body)
+	for _, values := range x.resp.Header {
+		for i := range values {
+			values[i] = mask.Text(values[i])
+		}
+	}
 }
 
 // verdict tells whether the answer is a success, and if it is not, what the status alone does not

@@ -129,6 +129,7 @@ func (k *Kind) broken(ctx context.Context, x *exchange, call *jobs.Call, err err
 		}
 		if good, why := x.verdict(call); !good {
 			// What came is verdict enough; what is missing of the body is only noted.
+			x.hide(call.Mask)
 			rep := k.judgeFailed(x, why)
 			rep.Notes = append(rep.Notes, "the answer broke off after "+bytesText(x.size))
 			return rep

@@ -59,7 +59,7 @@ UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue 
 	// An attempt under way ends without another: its run has left the lane.
 	updateRunningOrphaned = `UPDATE runs SET lane = NULL` + runningOf
 
-	moveRuns            = `UPDATE runs SET version = $2, lane = $3`
+	moveRuns            = `UPDATE runs SET version = $2, lane = $3, host = NULL`
 	updateQueuedVersion = moveRuns + queuedOf + ` AND version <> $2`
 	updateDueVersion    = moveRuns + dueOf + ` AND version <> $2`
 )

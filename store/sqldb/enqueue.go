@@ -150,7 +150,11 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 	if err != nil {
 		return err
 	}
-	run.Version = job.version
+	h, err := s.hostsOf(tx, job)
+	if err != nil {
+		return err
+	}
+	run.Version, run.Host = job.version, h.of(run.Payload)
 	labels, err := marshalLabels(run.Labels)
 	if err != nil {
 		return err

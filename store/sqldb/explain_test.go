@@ -66,6 +66,8 @@ var index = map[string]string{
 	"updateWaitingCancelled": "runs_running (state=?)",
 	"updateRunningOrphaned":  "runs_running (state=?)",
 	"updateQueuedVersion":    "runs_queued (lane=?)",
+	"selectQueuedHostless":   "runs_queued (lane=?)",
+	"selectDueHostless":      "runs_due (due_at>?)",
 	"updateDueVersion":       "runs_due (due_at>?)",
 	// lists
 	"listAll.rows":           "runs USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",

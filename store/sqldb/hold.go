@@ -35,10 +35,8 @@ func (s *Store) hold(tx Tx, f *store.Finish) (changed int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := must(tx.Exec(updateHeld, f.Run.Seq(), l.id)); err != nil {
-		return 0, err
-	}
-	return 1, s.refreshLane(tx, l)
+	// The lane needs no head: it never has a turn.
+	return 1, must(tx.Exec(updateHeld, f.Run.Seq(), l.id))
 }
 
 // Release implements store.Queue.

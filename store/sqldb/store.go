@@ -32,6 +32,9 @@ type jobRow struct {
 	pool    store.Pool // of the newest version
 	paused  bool
 	deleted bool
+
+	templated bool   // the URL of the newest version may name a host by what a run brings
+	hosts     *hosts // of that version; nil: not read yet
 }
 
 // maxCached bounds the rows kept between transactions.
@@ -90,7 +93,7 @@ func (s *Store) jobRow(tx Tx, name string) (*jobRow, error) {
 		}
 		row = &jobRow{
 			id: r.Int(0), name: name, version: int(r.Int(1)), pool: store.PoolOf(spec.Kind()),
-			paused: !r.Null(2), deleted: !r.Null(3),
+			paused: !r.Null(2), deleted: !r.Null(3), templated: templated(spec),
 		}
 	}, name)
 	if err == nil {

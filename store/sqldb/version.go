@@ -87,6 +87,9 @@ func (s *Store) UpgradeRuns(ctx context.Context, job string, by store.By) (moved
 		if err != nil || moved == 0 {
 			return err
 		}
+		if err := s.moveHosts(tx, row); err != nil {
+			return err
+		}
 		if err := s.refreshLanesOf(tx, row.id); err != nil {
 			return err
 		}

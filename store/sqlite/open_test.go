@@ -197,3 +197,35 @@ func TestFailedOpenLeavesTheFileFree(t *testing.T) {
 	}
 	check(t, openAt(t, path).Close())
 }
+
+func TestApplyOfWhatStandsWritesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "n.db")
+	s := openAt(t, path)
+	t.Cleanup(func() { check(t, s.Close()) })
+	c := store.Changes{Set: "team", Prune: true, Jobs: []store.PutJob{{Job: plainJob("a")}}}
+	size := func() int64 {
+		t.Helper()
+		wal, err := os.Stat(path + "-wal")
+		check(t, err)
+		return wal.Size()
+	}
+	save := func() {
+		t.Helper()
+		_, err := s.Save(t.Context(), c, store.By{Actor: "test", Now: testTime})
+		check(t, err)
+	}
+	save()
+	before := size()
+	save()
+	if c.DryRun, c.Jobs = true, append(c.Jobs, store.PutJob{Job: plainJob("b")}); size() != before {
+		t.Errorf("the log grew from %d to %d bytes", before, size())
+	}
+	save()
+	if size() != before {
+		t.Errorf("a dry run made the log grow from %d to %d bytes", before, size())
+	}
+	c.DryRun = false
+	if save(); size() == before {
+		t.Error("the log does not tell of writes")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"nightshift/store"
@@ -140,6 +141,11 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 			return group
 		}
 		group, end = w.runGroup(group, w.runInSavepoint)
+		if end == callDone && allFailed(group) {
+			w.abort() // a commit would write pages that say the same as before
+			w.tidy(group)
+			return group
+		}
 	}
 	if end == transactionGone {
 		w.abort()
@@ -288,6 +294,11 @@ func (w *writer) next(have int) *call {
 		spins--
 		runtime.Gosched()
 	}
+}
+
+// allFailed reports whether nothing that a group wrote is to stay.
+func allFailed(group []*call) bool {
+	return !slices.ContainsFunc(group, func(c *call) bool { return c.tidy == nil && c.err == nil })
 }
 
 // runPlain runs one call, in the hope that it does not fail after it has written.

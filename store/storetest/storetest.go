@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Finish", slices.Concat(finishClaims, recoveryClaims)},
 		{"Follow", slices.Concat(spawnClaims, checkpointClaims)},
 		{"Hold", heldClaims},
+		{"Hosts", hostClaims},
 		{"Shift", shiftClaims},
 		{"Cancel", cancelClaims},
 		{"Requeue", requeueClaims},
