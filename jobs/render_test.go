@@ -162,7 +162,7 @@ func TestRenderedMailsCannotBeGivenOtherHeadersOrRecipients(t *testing.T) {
 		t.Fatal(failure)
 	}
 	if m := got.Spec.Mail; m.To[0] != "Ada <ada@example.com>" || m.CC[0] != "c@d.example" || m.From != "F <f@b>" ||
-		m.Subject != "Re: ü" || m.Body != good["body"] || !got.Own {
+		m.Subject != "Re: ü" || m.Body != good["body"] || !got.Fresh {
 		t.Errorf("got %+v", m)
 	}
 	for _, tt := range [][2]string{
@@ -241,7 +241,7 @@ func TestSigningSecretsAndHostHeadersAreRenderedAndChecked(t *testing.T) {
 	}
 	w := got.Spec.Webhook
 	if w.SigningSecret[0] != "s3cr3t-value" || w.SigningSecret[1] != "awhsec_abc" || w.Headers["Host"] != "a.example:8443" ||
-		w.Headers["X"] != "1.50 false" || w.Headers["Y"] != "fixed" || !got.Own {
+		w.Headers["X"] != "1.50 false" || w.Headers["Y"] != "fixed" || !got.Fresh {
 		t.Errorf("got %+v", w)
 	}
 	if _, failure = renderOf(t, `{"webhook":{"url":"http://x/","headers":{"Host":"{{ payload.h }}"}}}`, `{"h":"a/b"}`); failure == nil {
