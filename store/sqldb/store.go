@@ -2,7 +2,6 @@ package sqldb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"nightshift/jobs"
@@ -127,7 +126,5 @@ func parseSpec(text []byte) (*jobs.Spec, error) {
 	return spec, nil
 }
 
-func marshalSpec(spec jobs.Spec) (string, error) {
-	text, err := json.Marshal(spec)
-	return string(text), err
-}
+// marshalSpec keeps what is JSON in a spec byte for byte.
+func marshalSpec(spec jobs.Spec) string { return string(jobs.AppendJSON(nil, spec)) }
