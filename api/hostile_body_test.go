@@ -84,3 +84,23 @@ func TestApplyTakes16MiBAndNotOneByteMore(t *testing.T) {
 	ts.call("POST", "/v1/apply", many.String()).clear("10,000 jobs and a field that is unknown", canary)
 	ts.call("GET", "/v1/jobs/j00001", "").problem(probNotFound)
 }
+
+func TestManySlowCallersHoldUpNobody(t *testing.T) { // case 181
+	ts := newTestServer(t)
+	for i := range 500 {
+		text := "PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\n"
+		switch i % 3 {
+		case 1:
+			text += "Content-Length: 1000000\r\n\r\n{" // without a token
+		case 2:
+			text += "Authorization: Bearer " + ts.admin + "\r\nContent-Length: 1000000\r\n\r\n{"
+		}
+		ts.raw(text)
+	}
+	ts.wellBehaved(func() {
+		for range 20 {
+			ts.call("GET", "/v1/jobs", "").want(200)
+		}
+		ts.call("PUT", "/v1/jobs/b", hookDoc).want(201)
+	})
+}
