@@ -42,14 +42,13 @@ type form struct {
 func NewMask(values []string) *Mask { return newMask(values, allViews) }
 
 func newMask(values []string, views []*view) *Mask {
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < MinSecret })
+	if len(values) == 0 {
+		return nil
+	}
 	m := &Mask{}
 	for _, v := range values {
-		if len(v) >= MinSecret {
-			m.add(v)
-		}
-	}
-	if len(m.forms) == 0 {
-		return nil
+		m.add(v)
 	}
 	m.index(views)
 	return m

@@ -52,41 +52,17 @@ func (r *Runtime) render(a *attempt, job *jobs.Job) (l launch, held string, fail
 			Kind: jobs.FailInvalid, Message: "what this version executes cannot be read any more: " + err.Error(),
 		}
 	}
-	values, held := r.openAll(p.Secrets())
+	opened, held := r.secrets.open(p)
 	if held != "" {
 		return l, held, nil
 	}
-	l.mask = jobs.NewMask(valuesOf(values))
+	l.mask = opened.mask
 	l.Rendered, failure = p.Render(&jobs.Scope{
 		Run: run, Job: job, Payload: run.Payload, Checkpoint: a.lease.Checkpoint,
 		Attempt: run.Counts.Attempt(), Host: run.Host,
-		Secret: func(name string) (string, bool) { v, ok := values[name]; return v, ok },
+		Secret: opened.value,
 	})
 	return l, "", failure
-}
-
-// openAll reads secrets by name; missing is the first that is not there or cannot be read.
-func (r *Runtime) openAll(names []string) (values map[string]string, missing string) {
-	if len(names) == 0 {
-		return nil, ""
-	}
-	values = make(map[string]string, len(names))
-	for _, name := range names {
-		value, ok := r.secrets.Lookup(name)
-		if !ok {
-			return nil, name
-		}
-		values[name] = value
-	}
-	return values, ""
-}
-
-func valuesOf(secrets map[string]string) []string {
-	values := make([]string, 0, len(secrets))
-	for _, v := range secrets {
-		values = append(values, v)
-	}
-	return values
 }
 
 // hide masks what a report would keep of secrets. Checkpoints stay as they are.

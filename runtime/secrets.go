@@ -18,8 +18,7 @@ import (
 // there is nothing to rotate to.
 var ErrKeysGiven = errors.New("no other key was given to rotate to")
 
-// Secrets are the values that jobs name. They are kept sealed, in memory too, and opened where they
-// are used.
+// Secrets are the values that jobs name. They are kept sealed and opened where they are used.
 type Secrets struct {
 	store store.Store
 	log   *slog.Logger
@@ -31,6 +30,7 @@ type Secrets struct {
 	mu     sync.RWMutex
 	ring   keyRing
 	sealed map[string]store.Secret
+	opened map[*jobs.Prepared]*opened // until a change
 }
 
 // SecretInfo is what may be known of a secret.
@@ -85,7 +85,7 @@ func (s *Secrets) read(ctx context.Context) error {
 		sealed[secret.Name] = secret
 	}
 	s.mu.Lock()
-	s.sealed = sealed
+	s.sealed, s.opened = sealed, nil
 	s.mu.Unlock()
 	return nil
 }
@@ -166,7 +166,7 @@ func (s *Secrets) Put(
 		return info, false, err
 	}
 	s.mu.Lock()
-	s.sealed[name] = saved
+	s.sealed[name], s.opened = saved, nil
 	info = s.info(saved)
 	s.mu.Unlock()
 	// A run may have been held between the commit and now: it looks once more.
@@ -191,6 +191,7 @@ func (s *Secrets) Delete(
 	}
 	s.mu.Lock()
 	delete(s.sealed, name)
+	s.opened = nil
 	s.mu.Unlock()
 	return nil
 }
@@ -215,7 +216,7 @@ func (s *Secrets) Rotate(ctx context.Context, by store.By) (done Rotated, err er
 	}
 	s.mu.Lock()
 	before := s.ring[0]
-	s.ring = ring
+	s.ring, s.opened = ring, nil
 	s.mu.Unlock()
 	if done, err = s.reseal(ctx, ring, by, false); err != nil {
 		return done, err
@@ -227,7 +228,7 @@ func (s *Secrets) Rotate(ctx context.Context, by store.By) (done Rotated, err er
 		return done, nil
 	}
 	s.mu.Lock()
-	s.ring = ring
+	s.ring, s.opened = ring, nil
 	s.mu.Unlock()
 	return done, nil
 }
