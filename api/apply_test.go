@@ -149,7 +149,7 @@ func TestApplyWarnsOfSecretsThatAreMissing(t *testing.T) {
 	var done wire.Applied
 	for range 2 {
 		ts.call("POST", "/v1/apply", body).want(200).into(&done)
-		if len(done.Warnings) != 1 || done.Warnings[0].Name != "a" || !strings.Contains(done.Warnings[0].Message, "the secret SYNC is not there") {
+		if len(done.Warnings) != 1 || done.Warnings[0].Name != "a" || !strings.Contains(done.Warnings[0].Message, "the secret SYNC is not set") {
 			t.Fatalf("warnings: %v", done.Warnings)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -181,7 +182,7 @@ func (s *Server) answered(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		in.restore()
 		if s.log.Enabled(r.Context(), slog.LevelDebug) {
-			s.log.Debug("call", "method", r.Method, "path", r.URL.Path[:min(len(r.URL.Path), 200)],
+			s.log.Debug("call", "method", r.Method, "path", loggedPath(r.URL.Path),
 				"status", c.Response().Status, "took", time.Since(began), "from", c.RealIP())
 		}
 		return nil
@@ -236,4 +237,14 @@ func (b *watchedBody) refused() {
 	}
 	b.c.Response().Header().Set("Connection", "close")
 	b.deadline(unreadGrace)
+}
+
+// loggedPath is a path without what opens a door: /in/JOB/NAME/SECRET.
+func loggedPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, "/in/"); ok {
+		if parts := strings.SplitN(rest, "/", 3); len(parts) == 3 {
+			path = "/in/" + parts[0] + "/" + parts[1] + "/***"
+		}
+	}
+	return path[:min(len(path), 200)]
 }

@@ -47,10 +47,10 @@ type fileList[T any] struct {
 
 // fileSort is what tells the lists of a file apart.
 type fileSort[T any] struct {
-	noun, nouns string
-	most        int
-	name        func(*T) *string
-	begin       func(d *decoder, v *T) // v is what a document is read over
+	nouns string
+	most  int
+	name  func(*T) *string
+	begin func(d *decoder, v *T) // v is what a document is read over
 }
 
 func (l *fileList[T]) decode(d *decoder, sort fileSort[T]) bool {
@@ -115,7 +115,7 @@ type filePolicies struct{ fileList[Policy] }
 
 func (ps *filePolicies) decodeJSON(d *decoder) bool {
 	return ps.decode(d, fileSort[Policy]{
-		noun: "policy", nouns: "policies", most: maxPolicies,
+		nouns: "policies", most: maxPolicies,
 		name: func(p *Policy) *string { return &p.Name },
 	})
 }
@@ -126,7 +126,7 @@ type fileJobs struct{ fileList[Job] }
 func (js *fileJobs) decodeJSON(d *decoder) bool {
 	defaulted := 0 // bytes
 	return js.decode(d, fileSort[Job]{
-		noun: "job", nouns: "jobs", most: maxJobs,
+		nouns: "jobs", most: maxJobs,
 		name: func(j *Job) *string { return &j.Name },
 		begin: func(d *decoder, j *Job) {
 			if d.defaults == nil || defaulted > MaxFile {
@@ -141,12 +141,9 @@ func (js *fileJobs) decodeJSON(d *decoder) bool {
 	})
 }
 
-var (
-	jobType    = reflect.TypeFor[Job]()
-	shortForms = map[reflect.Type]string{
-		reflect.TypeFor[Webhook](): "url", reflect.TypeFor[Script](): "source",
-	}
-)
+var shortForms = map[reflect.Type]string{
+	reflect.TypeFor[Webhook](): "url", reflect.TypeFor[Script](): "source",
+}
 
 // isShort reports whether a field may be written in the place of the struct that it belongs to.
 func isShort(key string) bool {

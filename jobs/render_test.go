@@ -229,12 +229,12 @@ func TestFailuresOfRenderingQuoteNeitherDataNorSecrets(t *testing.T) {
 }
 
 func TestSigningSecretsAndHostHeadersAreRenderedAndChecked(t *testing.T) {
-	got, failure := renderOf(t, `{"webhook":{"url":"http://x/","signing_secret":["{{ secrets.TOKEN }}","{{ secrets.SIGN }}%"],
+	_, failure := renderOf(t, `{"webhook":{"url":"http://x/","signing_secret":["{{ secrets.TOKEN }}","{{ secrets.SIGN }}%"],
 		"headers":{"Host":"{{ payload.h }}:8443","X":"{{ payload.n }} {{ payload.ok }}","Y":"fixed"}}}`, `{"h":"a.example","n":1.50,"ok":false}`)
 	if failure == nil || failure.Message != "webhook.signing_secret[1]: the secret begins with whsec_, but what follows is not base64" {
 		t.Errorf("got %v", failure)
 	}
-	got, failure = renderOf(t, `{"webhook":{"url":"http://x/","signing_secret":["{{ secrets.TOKEN }}","a{{ secrets.SIGN }}"],
+	got, failure := renderOf(t, `{"webhook":{"url":"http://x/","signing_secret":["{{ secrets.TOKEN }}","a{{ secrets.SIGN }}"],
 		"headers":{"Host":"{{ payload.h }}:8443","X":"{{ payload.n }} {{ payload.ok }}","Y":"fixed"}}}`, `{"h":"a.example","n":1.50,"ok":false}`)
 	if failure != nil {
 		t.Fatal(failure)

@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -248,6 +249,17 @@ func exercise(t *testing.T, j *Job, payload Raw) {
 	judge(&Ending{Plan: plan, Payload: payload, Report: Report{Failure: &Failure{Kind: FailExit}}}, &Failure{Kind: FailExit})
 }
 
+// mostAllocated is far more than the garbage of any hostile job, and far less than one without
+// bounds would make.
+const mostAllocated = 200 << 20
+
+// allocated counts all bytes ever allocated.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
 func TestHostileExpressionsAreRefusedOrFailSoonAtEveryPlace(t *testing.T) {
 	text := strings.Repeat("ab\\\"", 40<<10)
 	deep := Raw(strings.Repeat(`{"a":[`, 32) + strings.Repeat("]}", 32))
@@ -262,7 +274,7 @@ func TestHostileExpressionsAreRefusedOrFailSoonAtEveryPlace(t *testing.T) {
 	sources["from the end"] = "payload.l[-1]" + strings.Repeat("??payload.l[-20002]", 150)
 	for name, src := range sources {
 		for place, doc := range places(src) {
-			start := time.Now()
+			start, before := time.Now(), allocated()
 			j, err := ParseJob([]byte(doc))
 			var invalid *InvalidError
 			if err != nil && !errors.As(err, &invalid) {
@@ -271,6 +283,9 @@ func TestHostileExpressionsAreRefusedOrFailSoonAtEveryPlace(t *testing.T) {
 			if err == nil {
 				exercise(t, j, wide)
 				exercise(t, j, deep)
+			}
+			if made := allocated() - before; made > mostAllocated {
+				t.Errorf("%s, %s took %d MiB", name, place, made>>20)
 			}
 			took := time.Since(start)
 			if took > 500*time.Millisecond {

@@ -158,7 +158,7 @@ func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 		Number: run.Counts.Number, Attempt: run.Counts.Attempt(), MaxAttempts: plan.MaxAttempts(run.MaxAttempts),
 		Deadline: a.deadline, ScheduledFor: run.ScheduledFor, CorrelationID: run.CorrelationID,
 		Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
-		BodySecret: l.BodySecret, Judge: l.Judge, Mask: l.mask, Kill: a.kill, Log: log,
+		Judge: l.Judge, BodySecret: l.BodySecret, Mask: l.mask, Kill: a.kill, Log: log,
 	})
 	_ = log.Flush() // the output never fails
 	hide(l.mask, &report)

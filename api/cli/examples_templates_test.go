@@ -111,6 +111,11 @@ func TestTemplatesExampleLooksIntoTheAnswer(t *testing.T) {
 
 func TestTemplatesExampleIsSignedByItsSecret(t *testing.T) {
 	p := templates(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(p.log.String())
+		}
+	})
 	made := p.cli("run", "tell-warehouse", "--payload", `{"order":9}`, "--wait", "--json").want(0).json()
 	result, _ := made["result"].(map[string]any)
 	if result["id"] == nil || result["id"] != made["operation_id"] {
@@ -125,5 +130,5 @@ func TestTemplatesExampleIsSignedByItsSecret(t *testing.T) {
 func TestTemplatesExampleSaysWhatIsMissing(t *testing.T) {
 	p := templates(t)
 	p.cli("run", "tell-erp", "--payload", `{"number":9}`, "--wait").want(1).has(
-		"webhook.body", "payload.lamps")
+		"webhook.body: line 2", "gives nil, which has no text")
 }

@@ -138,7 +138,7 @@ func (p *process) enqueue(job string, request any) (id string) {
 	var run aRun
 	status, text, err := p.try("POST", "/v1/jobs/"+job+"/runs", request)
 	if err != nil || status != 202 || json.Unmarshal(text, &run) != nil {
-		p.t.Fatalf("enqueue %s: %d %s %v", job, status, text, err)
+		p.t.Fatalf("enqueue %s: %d %s %v\n%s", job, status, text, err, p.log)
 	}
 	return run.ID
 }

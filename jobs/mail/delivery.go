@@ -37,6 +37,7 @@ func (v verdict) passing() bool  { return v.code/100 == 4 }
 type delivery struct {
 	letter *letter
 	log    io.Writer
+	mask   *jobs.Mask
 	state  progress
 	again  []verdict // those that said: not now
 	notes  []string
@@ -46,7 +47,7 @@ type delivery struct {
 // newDelivery goes on from what the operation has saved. What another run of it was refused, a
 // person has looked at since: it is tried again.
 func newDelivery(l *letter, call *jobs.Call) *delivery {
-	d := &delivery{letter: l, log: call.Log}
+	d := &delivery{letter: l, log: call.Log, mask: call.Mask}
 	if call.Checkpoint != nil {
 		if err := jobs.DecodeLenient(call.Checkpoint, &d.state); err != nil {
 			d.state = progress{}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/wneessen/go-mail/smtp"
+
+	"nightshift/jobs"
 )
 
 // stage is how far a conversation has come, as it stands in messages.
@@ -40,6 +42,7 @@ var (
 type exchange struct {
 	server *server
 	hello  string
+	mask   *jobs.Mask
 	stage  stage
 	conn   net.Conn // below TLS
 	client *smtp.Client
@@ -114,7 +117,7 @@ func (x *exchange) deliver(from string, to []string, message io.Reader) ([]verdi
 	verdicts := make([]verdict, len(to))
 	taken := 0
 	for i, address := range to {
-		v, err := verdictOf(address, x.client.Rcpt("<"+address+">"))
+		v, err := x.verdictOf(address, x.client.Rcpt("<"+address+">"))
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +131,7 @@ func (x *exchange) deliver(from string, to []string, message io.Reader) ([]verdi
 	if taken == 0 {
 		return verdicts, nil
 	}
-	end, err := verdictOf("", x.send(message))
+	end, err := x.verdictOf("", x.send(message))
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +176,7 @@ func (x *exchange) send(message io.Reader) error {
 }
 
 // verdictOf tells a server's answer to a command from an error of the connection.
-func verdictOf(address string, err error) (verdict, error) {
+func (x *exchange) verdictOf(address string, err error) (verdict, error) {
 	if err == nil {
 		return verdict{address, 250, "250 taken"}, nil
 	}
@@ -181,14 +184,15 @@ func verdictOf(address string, err error) (verdict, error) {
 	if !errors.As(err, &reply) || !isRefusal(reply) {
 		return verdict{}, err
 	}
-	return verdict{address, reply.Code, replyText(reply)}, nil
+	return verdict{address, reply.Code, x.replyText(reply)}, nil
 }
 
 func isRefusal(reply *textproto.Error) bool { return reply.Code >= 400 && reply.Code <= 599 }
 
-// replyText is a reply on one line.
-func replyText(reply *textproto.Error) string {
-	return clip(oneLine(fmt.Sprintf("%d %s", reply.Code, reply.Msg)), maxReply)
+// replyText is a reply on one line. It is kept with the checkpoint too: a server may repeat what it
+// was sent.
+func (x *exchange) replyText(reply *textproto.Error) string {
+	return clip(oneLine(fmt.Sprintf("%d %s", reply.Code, x.mask.Text(reply.Msg))), maxReply)
 }
 
 // bounded is a connection of which only so much is read: the client keeps whole replies.

@@ -54,12 +54,12 @@ func connection(format string, args ...any) *jobs.Failure {
 func (x *exchange) refusal(err error, reply *textproto.Error) *jobs.Failure {
 	name := x.server.name
 	if !isRefusal(reply) {
-		return connection("%s does not speak SMTP: it answered %s %s", name, replyText(reply), x.stage)
+		return connection("%s does not speak SMTP: it answered %s %s", name, x.replyText(reply), x.stage)
 	}
-	said := fmt.Sprintf("answered %s %s", replyText(reply), x.stage)
+	said := fmt.Sprintf("answered %s %s", x.replyText(reply), x.stage)
 	var signIn *signInError
 	if errors.As(err, &signIn) {
-		said = fmt.Sprintf("refused the sign-in of %s: %s", signIn.user, replyText(reply))
+		said = fmt.Sprintf("refused the sign-in of %s: %s", signIn.user, x.replyText(reply))
 	}
 	return &jobs.Failure{
 		Kind: jobs.FailSMTP, Type: strconv.Itoa(reply.Code), Message: name + " " + said,

@@ -174,7 +174,7 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 }
 
 func (k *Kind) bySMTP(ctx context.Context, d *delivery, pending []string) jobs.Report {
-	x := exchange{server: k.server, hello: k.hello}
+	x := exchange{server: k.server, hello: k.hello, mask: d.mask}
 	verdicts, err := x.do(ctx, d.letter.sender, pending, bytes.NewReader(d.letter.text))
 	if err != nil {
 		rep := d.broken(x.failure(err))

@@ -37,7 +37,7 @@ func (k *Kind) bySendmail(ctx context.Context, d *delivery, pending []string) jo
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = lingering
 	err = cmd.Run()
-	text := oneLine(string(said.kept))
+	text := oneLine(d.mask.Text(string(said.kept)))
 	if text != "" {
 		d.say(text)
 	}

@@ -207,11 +207,7 @@ func (v *saving) changeJob(row *storedJob, j *jobs.Job, doc []byte, set string) 
 }
 
 func saveVersion(tx Tx, job int64, version int, j *jobs.Job, now jobs.Time) error {
-	spec, err := marshalSpec(j.Spec())
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(insertVersion, job, version, spec, int64(now))
+	_, err := tx.Exec(insertVersion, job, version, marshalSpec(j.Spec()), int64(now))
 	return err
 }
 

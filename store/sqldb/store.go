@@ -2,7 +2,6 @@ package sqldb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"nightshift/jobs"
@@ -121,13 +120,11 @@ func (s *Store) liveJob(tx Tx, name string) (*jobRow, error) {
 
 func parseSpec(text []byte) (*jobs.Spec, error) {
 	spec := &jobs.Spec{}
-	if err := json.Unmarshal(text, spec); err != nil {
+	if err := jobs.DecodeLenient(text, spec); err != nil {
 		return nil, err
 	}
 	return spec, nil
 }
 
-func marshalSpec(spec jobs.Spec) (string, error) {
-	text, err := json.Marshal(spec)
-	return string(text), err
-}
+// marshalSpec keeps what is JSON in a spec byte for byte.
+func marshalSpec(spec jobs.Spec) string { return string(jobs.AppendJSON(nil, spec)) }

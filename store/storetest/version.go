@@ -32,6 +32,21 @@ var versionClaims = []claim{
 		}
 		equal(w, "version of the attempt", w.run(old.ID).Attempts[0].Version, 1)
 	}},
+	{"SpecComesBackAsItWasSaved", func(w *world) {
+		for _, signing := range []string{`"s"`, `["s","t"]`} {
+			saved := w.put(document(`{"name":"a","webhook":{"url":"http://127.0.0.1:9/","method":"PUT",
+				"headers":{"A":"<&>"},"body":{ "n" : 1.0, "s":"<\u00e9>" },"success":"http.status < 300",
+				"signing_secret":` + signing + `,"follow_redirects":true}}`)).Job
+			w.enqueue("a")
+			w.reopen()
+			l := w.takeOne()
+			if want := saved.Spec(); !jobs.SameSpec(*l.Spec, want) ||
+				string(l.Spec.Webhook.Body) != string(want.Webhook.Body) {
+				w.Errorf("got %+v, want %+v", l.Spec.Webhook, want.Webhook)
+			}
+			w.succeed(l)
+		}
+	}},
 	{"UpgradeMovesUnfinishedRunsThatAreNotRunning", upgrade},
 	{"UpgradeAcrossPoolsMovesTheRunsToOtherWorkers", upgradePools},
 	{"UpgradeOfNothingChangesNothing", func(w *world) {
