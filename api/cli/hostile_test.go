@@ -49,3 +49,8 @@ func TestHostileFilesAreRefusedByApply(t *testing.T) {
 	}
 	p.cli("apply", "-f", write(t, dir, "good.yaml", job)).want(0)
 }
+
+func TestServeListensOnLoopbackUnlessTold(t *testing.T) { // case 176
+	p := start(t, t.TempDir())
+	p.cli("serve", "--help").want(0).has("127.0.0.1:8700")
+}

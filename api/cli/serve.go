@@ -54,7 +54,7 @@ type Kinds struct {
 
 type serveCmd struct {
 	DB            string        `name:"db" default:"nightshift.db" env:"NIGHTSHIFT_DB" placeholder:"FILE" help:"The database file (${env})."`
-	Listen        string        `default:"127.0.0.1:8700" env:"NIGHTSHIFT_LISTEN" placeholder:"ADDR" help:"Where to listen (${env})."`
+	Listen        string        `default:"127.0.0.1:8700" env:"NIGHTSHIFT_LISTEN" placeholder:"ADDR" help:"Where to listen, ${default} unless told (${env})."`
 	URL           string        `name:"url" env:"NIGHTSHIFT_URL" placeholder:"URL" help:"Base of links and callbacks, as others reach the server (${env})."`
 	Scripts       string        `env:"NIGHTSHIFT_SCRIPTS" placeholder:"DIR|off" help:"Folder of scripts that jobs name by path; off: no scripts at all (${env})."`
 	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register the jobs and policies of a file, or of a folder of them, before taking work (${env})."`
