@@ -68,7 +68,7 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	saved.Missing = r.missingSecrets(done.Jobs)
 	if !in.DryRun {
 		for name, missing := range saved.Missing {
-			r.log.Warn("a job needs secrets that are not set: its runs are held until they are",
+			r.log.Warn("a job needs secrets that are not set: until they are, runs are held and doors are shut",
 				"job", name, "secrets", strings.Join(missing, " "))
 		}
 	}
