@@ -312,8 +312,8 @@ func (d *description) refine() {
 	all := d.registry.Map()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		schema := all[name]
-		for field, doc := range jobDocs[name] {
-			if p := schema.Properties[field]; p != nil {
+		for field, p := range schema.Properties {
+			if doc := fieldDoc(name, field); doc != "" && p.Description == "" {
 				schema.Properties[field] = documented(p, doc)
 			}
 		}
