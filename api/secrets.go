@@ -72,6 +72,7 @@ func (c *call) answerSecret(status int, info runtime.SecretInfo) error {
 	if err != nil {
 		return err
 	}
+	users = slices.DeleteFunc(users, func(job string) bool { return !c.who.reaches(job) })
 	c.Response().Header().Set("ETag", etag(info.Revision))
 	return c.answer(status, &wire.SecretUse{
 		Name: info.Name, Readable: info.Readable, CreatedAt: info.CreatedAt, UpdatedAt: info.UpdatedAt,
