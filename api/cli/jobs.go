@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
@@ -165,6 +166,8 @@ func workOf(spec jobs.Spec) string {
 		return spec.Script.Path
 	case spec.Script != nil:
 		return spec.Script.Source
+	case spec.Mail != nil:
+		return "mail to " + strings.Join(spec.Mail.To, ", ")
 	}
 	return ""
 }
