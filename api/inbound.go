@@ -47,17 +47,16 @@ func knock(c *call) error {
 	return c.answer(http.StatusAccepted, &brief)
 }
 
-// turnedAway logs why, for whoever sets the door up, and answers without saying more than that.
+// turnedAway tells the sender what is wrong with its signature, and the log of doors that do not
+// exist: those look like any that wants a signature.
 func (c *call) turnedAway(d *runtime.Delivery, err error) error {
-	why := "there is no such door"
-	if inner := errors.Unwrap(err); inner != nil {
-		why = strings.TrimPrefix(err.Error(), runtime.ErrRefused.Error()+": ")
+	logged, told := "there is no such door", "want the signature of the sender that the door is for"
+	var why *jobs.RefusedError
+	if errors.As(err, &why) {
+		logged, told = why.Message, why.Message
 	}
-	c.s.log.Warn("a delivery was refused", "job", clip(d.Job), "door", clip(d.Door), "error", why)
-	if why == "there is no such door" {
-		why = "want the signature of the sender that the door is for"
-	}
-	return refuse(probSignature, "%s", why)
+	c.s.log.Warn("a delivery was refused", "job", clip(d.Job), "door", clip(d.Door), "error", logged)
+	return refuse(probSignature, "%s", told)
 }
 
 // lowerHeaders are headers by lower-case name; several values of one are joined by ", ".
