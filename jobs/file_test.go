@@ -169,8 +169,8 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		},
 		{"jobs: []\n---\njobs: []\n", "f:2:1: want one document: a second one begins here"},
 		{"jobs:\n\t- a\n", "f:2:1: not YAML: found character that cannot start any token"},
-		{"jobs: \"\n", "f:2:1: not YAML: found unexpected end of stream"},
-		{"jobs: *x\n", "f: not YAML: unknown anchor 'x' referenced"},
+		{"jobs: \"\n", "f:1:1: not YAML: found unexpected end of stream"},
+		{"jobs: *x\n", "f:1:1: not YAML: unknown anchor 'x' referenced"},
 		{"jobs:\n- \xff\n", "f:2:3: want UTF-8"},
 		{"{\"jobs\":\n [{\"name\":\"a\",}]}", "f:2:15: want a key in double quotes"},
 		{
