@@ -21,7 +21,7 @@ SELECT id, job, pool, held FROM lanes WHERE held > '' ORDER BY held, id LIMIT 10
 	updateReleased = `
 UPDATE runs SET lane = $2 WHERE seq IN (
     SELECT seq FROM runs WHERE lane = $1 AND state = 2 ORDER BY rank, seq LIMIT $3)`
-	deleteLane     = `DELETE FROM lanes WHERE id = $1`
+	deleteLane = `DELETE FROM lanes WHERE id = $1`
 )
 
 // hold puts a run of which nothing was executed into the lane that waits for a secret.
