@@ -332,7 +332,7 @@ func TestARunWaitsForItsSecretAndUsesTheNewest(t *testing.T) {
 	p := start(t, t.TempDir())
 	p.put("needs", doc{
 		"script": doc{"source": "echo \"it is <$A>\"; test \"$A\" = 'the second value'", "env": doc{"A": "{{ secrets.LATE }}"}},
-		"retry": doc{"otherwise": "retry", "max_attempts": 3, "backoff": doc{"kind": "fixed", "base": "2s"}},
+		"retry":  doc{"otherwise": "retry", "max_attempts": 3, "backoff": doc{"kind": "fixed", "base": "2s"}},
 	})
 	id := p.enqueue("needs", nil)
 	held := p.awaitRun(id, "the run is held for want of its secret", func(r *aRun) bool {
