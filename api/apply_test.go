@@ -239,3 +239,16 @@ func BenchmarkApplyOfThousandJobs(b *testing.B) {
 		})
 	}
 }
+
+func TestAnApplyListsABoundedNumberOfFaults(t *testing.T) {
+	ts := newTestServer(t)
+	var body strings.Builder
+	for i := range 700 {
+		fmt.Fprintf(&body, `,"j%d":{"script":"x","on_success":[{"job":"gone"}],"retry":{"policy":"gone"}}`, i)
+	}
+	a := ts.call("POST", "/v1/apply", `{"jobs":{`+body.String()[1:]+`}}`)
+	a.problem(probInvalid)
+	if got := a.field("errors.1000.message"); got != "and 400 more faults" || a.field("errors.1001.message") != "" {
+		t.Errorf("the list ends with %q, %q", got, a.field("errors.1001.message"))
+	}
+}
