@@ -20,7 +20,7 @@ func (f *File) readYAML(data []byte) error {
 	source := yaml.NewDecoder(bytes.NewReader(data))
 	err := source.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		f.fault(0, 0, "", "holds nothing to apply: the file is empty")
+		f.fault(0, 0, "", "holds nothing: the file is empty")
 		return f.invalid()
 	}
 	more := err

@@ -95,8 +95,8 @@ const wantWork = "want jobs or policies, each a list, or a map by name"
 func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 	job := func(lines string) string { return "jobs:\n- name: a\n  script: x\n" + lines }
 	tests := []struct{ text, want string }{
-		{"", "f: holds nothing to apply: the file is empty"},
-		{"# nothing\n", "f: holds nothing to apply: the file is empty"},
+		{"", "f: holds nothing: the file is empty"},
+		{"# nothing\n", "f: holds nothing: the file is empty"},
 		{"{}", "f: holds nothing to apply: " + wantWork},
 		{"jobs:\n", "f: holds nothing to apply: " + wantWork},
 		{"- a\n", "f:1:1: want an object, got a list"},

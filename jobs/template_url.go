@@ -19,15 +19,8 @@ const urlAt = "webhook.url"
 
 // url compiles a URL; nil where it holds no expression, or a mistake, which is noted.
 func (c *templating) url(text string) *urlTemplate {
-	if !hasTemplate(text) {
-		return nil
-	}
-	pieces, err := cutTemplate(text)
-	if err != nil {
-		c.add(urlAt, "%s", err)
-		return nil
-	}
-	if !slices.ContainsFunc(pieces, func(p piece) bool { return p.expr }) {
+	pieces := c.cut(urlAt, text)
+	if pieces == nil {
 		return nil
 	}
 	if len(pieces) == 1 {
@@ -182,7 +175,7 @@ func (u *urlTemplate) render(r *renderer, fixed string) (string, error) {
 	case err != nil:
 		return "", err
 	case u.namesHost() && host != fixed:
-		return "", fmt.Errorf("the host is not the one that was fixed when the run was made")
+		return "", errors.New("the host is not the one that was fixed when the run was made")
 	case leavesPath(string(text), len(before), values):
 		return "", errors.New("a segment of the path would be . or .., which leads elsewhere")
 	}

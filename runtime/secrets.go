@@ -155,7 +155,7 @@ func (s *Secrets) Put(
 		return info, false, err
 	}
 	if was, ok := s.Lookup(name); ok && was == value {
-		return standing, false, nil
+		return standing, false, s.letGo(ctx, name)
 	}
 	put := store.PutSecret{Name: name, Sealed: s.ring[0].seal(name, value), Create: !stands}
 	if stands {
@@ -170,7 +170,7 @@ func (s *Secrets) Put(
 	info = s.info(saved)
 	s.mu.Unlock()
 	// A run may have been held between the commit and now: it looks once more.
-	return info, created, s.wrote(s.store.Release(ctx))
+	return info, created, s.letGo(ctx, name)
 }
 
 // Delete deletes a secret: runs that need it are held. may sees first what stands.
