@@ -157,6 +157,10 @@ func TestApplyWarnsOfSecretsThatAreMissing(t *testing.T) {
 	if ts.call("POST", "/v1/apply", body).want(200).into(&done); len(done.Warnings) != 0 {
 		t.Errorf("warnings: %v", done.Warnings)
 	}
+	ts.call("POST", "/v1/apply", `{"jobs":{"b":{"script":"x","inbound":[{"name":"in","verify":"github","secret":"{{ secrets.GH }}"}]}}}`).into(&done)
+	if len(done.Warnings) != 1 || !strings.HasSuffix(done.Warnings[0].Message, "doors shut") {
+		t.Errorf("warnings: %v", done.Warnings)
+	}
 }
 
 func TestAnExportAppliedAgainChangesNothing(t *testing.T) {

@@ -30,7 +30,8 @@ type Saved struct {
 	Jobs     []store.SavedJob
 	Policies []SavedPolicy
 	Removed  []store.Removed
-	// Missing are, by job, the secrets it needs and that are not there: its runs will be held.
+	// Missing are, by job, the secrets it needs and that are not there: its runs will be held,
+	// its doors shut.
 	Missing map[string][]string
 }
 
@@ -68,7 +69,7 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	saved.Missing = r.missingSecrets(done.Jobs)
 	if !in.DryRun {
 		for name, missing := range saved.Missing {
-			r.log.Warn("a job needs secrets that are not set: its runs are held until they are",
+			r.log.Warn("a job needs secrets that are not set: until they are, what needs them waits, runs held, doors shut",
 				"job", name, "secrets", strings.Join(missing, " "))
 		}
 	}
