@@ -30,7 +30,8 @@ type Saved struct {
 	Jobs     []store.SavedJob
 	Policies []SavedPolicy
 	Removed  []store.Removed
-	// Missing are, by job, the secrets it needs and that are not there: its runs will be held.
+	// Missing are, by job, the secrets it needs and that are not there: its runs will be held,
+	// its doors shut.
 	Missing map[string][]string
 }
 
