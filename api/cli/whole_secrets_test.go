@@ -332,7 +332,7 @@ func TestARunWaitsForItsSecretAndUsesTheNewest(t *testing.T) {
 	p := start(t, t.TempDir())
 	p.put("needs", doc{
 		"script": doc{"source": "echo \"it is <$A>\"; test \"$A\" = 'the second value'", "env": doc{"A": "{{ secrets.LATE }}"}},
-		"retry": doc{"otherwise": "retry", "max_attempts": 3, "backoff": doc{"kind": "fixed", "base": "2s"}},
+		"retry":  doc{"otherwise": "retry", "max_attempts": 3, "backoff": doc{"kind": "fixed", "base": "2s"}},
 	})
 	id := p.enqueue("needs", nil)
 	held := p.awaitRun(id, "the run is held for want of its secret", func(r *aRun) bool {
@@ -361,4 +361,20 @@ func TestARunWaitsForItsSecretAndUsesTheNewest(t *testing.T) {
 	if run := p.end(id); run.State != "succeeded" {
 		t.Errorf("%s: %+v", run.State, run.Error)
 	}
+}
+
+func TestARetryThatWaitsForItsSecretSaysSo(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir())
+	p.set("GONE", "the only value\n").want(0)
+	p.put("fails", doc{
+		"script": doc{"source": "exit 1", "env": doc{"A": "{{ secrets.GONE }}"}},
+		"retry":  doc{"otherwise": "retry", "backoff": doc{"kind": "fixed", "base": "1h"}},
+	})
+	id := p.enqueue("fails", nil)
+	p.awaitRun(id, "it is to be tried again", func(r *aRun) bool { return r.State == "retrying" })
+	p.cli("secrets", "delete", "GONE").want(0).has("fails")
+	p.cli("runs", "run-now", id).want(0)
+	p.awaitRun(id, "it is held", func(r *aRun) bool { return r.HeldBy != nil && r.HeldBy.Kind == "secret" })
+	p.cli("runs", "show", id).want(0).has("Its next attempt has not started: it waits for secret GONE")
 }
