@@ -60,6 +60,11 @@ func wrongNone(lines []string) string {
 	return ""
 }
 
+// fails reports whether it is given and does not hold.
+func (cond condition) fails(exists bool, revision int64) bool {
+	return cond.given && !cond.holds(exists, revision)
+}
+
 // holds reports whether what stands (exists, at this revision) is one that the condition names,
 // whatever its state was.
 func (cond condition) holds(exists bool, revision int64) bool {

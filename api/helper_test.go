@@ -325,15 +325,21 @@ func (ts *testServer) enqueue(job, body string, headers ...string) string {
 }
 
 // until waits until the run is in the state.
-func (ts *testServer) until(id, state string) *answer {
+func (ts *testServer) until(id, state string) (a *answer) {
 	ts.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		a := ts.call("GET", "/v1/runs/"+id, "").want(200)
-		if a.field("state") == state {
-			return a
+	ts.await(id+" to be "+state, func() bool {
+		a = ts.call("GET", "/v1/runs/"+id, "").want(200)
+		return a.field("state") == state
+	})
+	return a
+}
+
+// await waits for a condition.
+func (ts *testServer) await(what string, holds func() bool) {
+	ts.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.t.Fatalf("waited a minute for %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
-	ts.t.Fatalf("run %s is not %s: %s", id, state, ts.call("GET", "/v1/runs/"+id, "").body)
-	return nil
 }

@@ -196,15 +196,11 @@ func TestRulesThatAreHostileWhenEvaluatedCountAsNotMatching(t *testing.T) {
 }
 
 // ended waits until a run has an attempt that ended.
-func (ts *testServer) ended(id string) *answer {
+func (ts *testServer) ended(id string) (a *answer) {
 	ts.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
-		a := ts.call("GET", "/v1/runs/"+id, "").want(200)
-		if a.field("attempts.0.finished_at") != "" {
-			return a
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	ts.t.Fatalf("run %s has no attempt that ended", id)
-	return nil
+	ts.await("an attempt of "+id+" to end", func() bool {
+		a = ts.call("GET", "/v1/runs/"+id, "").want(200)
+		return a.field("attempts.0.finished_at") != ""
+	})
+	return a
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func knock(c *call) error {
 	delivery := runtime.Delivery{
 		Job: c.Param("name"), Door: c.Param("door"),
 		Request: jobs.DoorRequest{
-			Headers: lowerHeaders(c.Request().Header), Body: body, PathSecret: c.Param("secret"),
+			Headers: lowerHeaders(c.Request().Header), Body: body, PathSecret: c.pathSecret(),
 		},
 	}
 	if parent := c.Request().Header.Get("Traceparent"); traceparent.MatchString(parent) {
@@ -47,17 +48,30 @@ func knock(c *call) error {
 	return c.answer(http.StatusAccepted, &brief)
 }
 
-// turnedAway logs why, for whoever sets the door up, and answers without saying more than that.
+// pathSecret is the last element of the path. The router leaves it as it came where it holds %2F.
+func (c *call) pathSecret() string {
+	secret := c.Param("secret")
+	if c.Request().URL.RawPath != "" {
+		if plain, err := url.PathUnescape(secret); err == nil {
+			return plain
+		}
+	}
+	return secret
+}
+
+// turnedAway logs why, for whoever sets the door up. Who has not shown the secret is not told: all
+// doors are alike to them, those that are not there too.
 func (c *call) turnedAway(d *runtime.Delivery, err error) error {
-	why := "there is no such door"
-	if inner := errors.Unwrap(err); inner != nil {
-		why = strings.TrimPrefix(err.Error(), runtime.ErrRefused.Error()+": ")
+	why, told := "there is no such door", "want the signature of the sender that the door is for"
+	var refused *jobs.RefusedError
+	if errors.As(err, &refused) {
+		why = refused.Message
+		if refused.Reason == jobs.RefusedStale { // signed by the secret all the same
+			told = why
+		}
 	}
 	c.s.log.Warn("a delivery was refused", "job", clip(d.Job), "door", clip(d.Door), "error", why)
-	if why == "there is no such door" {
-		why = "want the signature of the sender that the door is for"
-	}
-	return refuse(probSignature, "%s", why)
+	return refuse(probSignature, "%s", told)
 }
 
 // lowerHeaders are headers by lower-case name; several values of one are joined by ", ".

@@ -57,13 +57,11 @@ func getJob(c *call) error {
 	if err != nil {
 		return err
 	}
-	none := c.condition("If-None-Match")
 	j, err := c.s.rt.Store().Job(c.ctx(), name)
 	if err != nil {
 		return jobError(err)
 	}
-	if none.given && none.weakly(jobTag(j)) {
-		c.Response().Header().Set("ETag", jobTag(j))
+	if c.unchanged(jobTag(j)) {
 		return c.NoContent(304)
 	}
 	return c.answerJob(200, j)
@@ -78,7 +76,7 @@ func jobError(err error) error {
 }
 
 func postJob(c *call) error {
-	j, err := c.readJob(func(name string) []jobs.Fault {
+	j, err := readDocument(c, jobs.ParseJob, func(name string) []jobs.Fault {
 		switch {
 		case name == "":
 			return []jobs.Fault{{Location: "name", Message: "is missing: want the job's name"}}
@@ -95,24 +93,6 @@ func postJob(c *call) error {
 	return c.saveJob(store.PutJob{Job: j, Create: true})
 }
 
-// readJob reads the document of a job. check says what is wrong with its name, "" where it has
-// none.
-func (c *call) readJob(check func(name string) []jobs.Fault) (j *jobs.Job, err error) {
-	err = c.read(func(data []byte) (err error) {
-		j, err = jobs.ParseJob(data)
-		unread, err := unreadOf(err)
-		if err != nil {
-			return err
-		}
-		var named struct {
-			Name string `json:"name"`
-		}
-		_ = jobs.DecodeLenient(data, &named) // what is wrong has been found
-		return jobs.Invalid(jobs.Besides(unread, check(named.Name)))
-	})
-	return j, err
-}
-
 func putJob(c *call) error {
 	name := c.Param("name")
 	if err := jobs.CheckName(name); err != nil {
@@ -120,14 +100,8 @@ func putJob(c *call) error {
 	} else if !c.who.reaches(name) {
 		return noJob()
 	}
-	j, err := c.readJob(func(written string) []jobs.Fault {
-		if written == "" || written == name {
-			return nil
-		}
-		return []jobs.Fault{{
-			Location: "name",
-			Message:  "the path names another job: leave the name out or write the same",
-		}}
+	j, err := readDocument(c, jobs.ParseJob, func(written string) []jobs.Fault {
+		return otherName("job", written, name)
 	})
 	if err != nil {
 		return err
@@ -167,12 +141,8 @@ func (c *call) saveJob(put store.PutJob) error {
 	if err != nil {
 		return saveError(err, inBody)
 	}
-	status := 200
-	if saved[0].Created {
-		status = 201
-		c.Response().Header().Set("Location", "/v1/jobs/"+saved[0].Job.Name)
-	}
-	return c.answerJob(status, saved[0].Job)
+	j := saved[0].Job
+	return c.answerJob(c.saved(saved[0].Created, "jobs", j.Name), j)
 }
 
 func deleteJob(c *call) error {

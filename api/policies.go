@@ -39,38 +39,18 @@ func (c *call) standingPolicy() (*jobs.Policy, error) {
 }
 
 func getPolicy(c *call) error {
-	none := c.condition("If-None-Match")
 	p, err := c.standingPolicy()
 	if err != nil {
 		return err
 	}
-	if none.given && none.weakly(etag(p.Revision)) {
-		c.Response().Header().Set("ETag", etag(p.Revision))
+	if c.unchanged(etag(p.Revision)) {
 		return c.NoContent(304)
 	}
 	return c.answerPolicy(200, p)
 }
 
-// readPolicy reads the document of a policy. check says what is wrong with its name, "" where it
-// has none.
-func (c *call) readPolicy(check func(name string) []jobs.Fault) (p *jobs.Policy, err error) {
-	err = c.read(func(data []byte) (err error) {
-		p, err = jobs.ParsePolicy(data)
-		unread, err := unreadOf(err)
-		if err != nil {
-			return err
-		}
-		var named struct {
-			Name string `json:"name"`
-		}
-		_ = jobs.DecodeLenient(data, &named) // what is wrong has been found
-		return jobs.Invalid(jobs.Besides(unread, check(named.Name)))
-	})
-	return p, err
-}
-
 func postPolicy(c *call) error {
-	p, err := c.readPolicy(func(name string) []jobs.Fault {
+	p, err := readDocument(c, jobs.ParsePolicy, func(name string) []jobs.Fault {
 		if name == "" {
 			return []jobs.Fault{{Location: "name", Message: "is missing: want the policy's name"}}
 		}
@@ -90,14 +70,8 @@ func putPolicy(c *call) error {
 	if err := jobs.CheckName(name); err != nil {
 		c.addBad("path.name", err.Error())
 	}
-	p, err := c.readPolicy(func(written string) []jobs.Fault {
-		if written == "" || written == name {
-			return nil
-		}
-		return []jobs.Fault{{
-			Location: "name",
-			Message:  "the path names another policy: leave the name out or write the same",
-		}}
+	p, err := readDocument(c, jobs.ParsePolicy, func(written string) []jobs.Fault {
+		return otherName("policy", written, name)
 	})
 	if err != nil {
 		return err
@@ -145,12 +119,9 @@ func (c *call) savePolicy(put runtime.PutPolicy) error {
 	if err != nil {
 		return saveError(err, inBody)
 	}
-	p, status := saved.Policies[0].Policy, 200
-	if saved.Policies[0].Created && p.Name != jobs.PolicyDefault {
-		status = 201
-		c.Response().Header().Set("Location", "/v1/policies/"+p.Name)
-	}
-	return c.answerPolicy(status, p)
+	p := saved.Policies[0].Policy
+	created := saved.Policies[0].Created && p.Name != jobs.PolicyDefault // which stood, built in
+	return c.answerPolicy(c.saved(created, "policies", p.Name), p)
 }
 
 func deletePolicy(c *call) error {
@@ -159,7 +130,7 @@ func deletePolicy(c *call) error {
 		return err
 	}
 	match := c.condition("If-Match")
-	if match.given && !match.holds(true, p.Revision) {
+	if match.fails(true, p.Revision) {
 		return store.ErrStale
 	}
 	if p.BuiltIn {

@@ -338,9 +338,9 @@ func TestBacktestEndsWithItsCaller(t *testing.T) {
 	for range 8 {
 		ts.enqueue("slow", `{"payload":{"text":"`+strings.Repeat("ab", 100_000)+`"}}`)
 	}
-	for ts.call("GET", "/v1/runs?job=slow&state=failed&limit=100", "").field("items.7.id") == "" {
-		time.Sleep(10 * time.Millisecond)
-	}
+	ts.await("eight runs to fail", func() bool {
+		return ts.call("GET", "/v1/runs?job=slow&state=failed&limit=100", "").field("items.7.id") != ""
+	})
 	body := `{"job":"slow","rules":[{"if":"payload.text matches \"(a|b|ab)*(a|b|ab)*(a|b|ab)*c$\"","then":"fail"}]}`
 	ctx, leave := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, "POST", ts.url+"/v1/rules/backtest", strings.NewReader(body))
@@ -353,19 +353,12 @@ func TestBacktestEndsWithItsCaller(t *testing.T) {
 		_, err := http.DefaultClient.Do(req)
 		left <- err
 	}()
-	for ts.api.backtests.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	ts.await("the backtest to begin", func() bool { return ts.api.backtests.Load() > 0 })
 	leave()
 	if err := <-left; err == nil {
 		t.Fatal("it was answered")
 	}
-	for deadline := time.Now().Add(20 * time.Second); ts.api.backtests.Load() != 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("it goes on without its caller")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	ts.await("the backtest to end", func() bool { return ts.api.backtests.Load() == 0 })
 }
 
 func TestTriedRulesStandAmongThePoliciesOfTheJob(t *testing.T) {

@@ -1,12 +1,7 @@
 package api
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
@@ -24,39 +19,17 @@ func noSecret() error { return refuse(probNotFound, "there is no such secret") }
 
 func listSecrets(c *call) error {
 	all := c.s.rt.Secrets().List()
-	page := c.page()
-	if page.Cursor != "" {
-		after, err := secretCursor(page.Cursor)
-		if err != nil {
-			return err
-		}
-		all = slices.DeleteFunc(all, func(s runtime.SecretInfo) bool { return newerSecret(s, after) <= 0 })
+	items, next, err := cut(c, all, func(s runtime.SecretInfo) rank {
+		return rank{s.CreatedAt, s.Name}
+	}, jobs.CheckSecretName)
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(all, newerSecret)
-	list := wire.Secrets{Items: make([]wire.Secret, min(len(all), page.Limit)), Limit: page.Limit}
-	for i := range list.Items {
-		list.Items[i] = viewSecret(all[i])
-	}
-	if len(all) > page.Limit {
-		last := all[page.Limit-1]
-		list.Next = orNull(fmt.Sprintf("%d.%s", last.CreatedAt, last.Name))
+	list := wire.Secrets{Items: make([]wire.Secret, len(items)), Next: next, Limit: c.page().Limit}
+	for i := range items {
+		list.Items[i] = viewSecret(items[i])
 	}
 	return c.answer(200, &list)
-}
-
-// newerSecret orders secrets as lists do: the newest first.
-func newerSecret(a, b runtime.SecretInfo) int {
-	return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.Name, b.Name))
-}
-
-// secretCursor is the secret behind which a page begins, as far as the order needs it.
-func secretCursor(cursor string) (s runtime.SecretInfo, err error) {
-	at, name, found := strings.Cut(cursor, ".")
-	created, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || !found || jobs.CheckSecretName(name) != nil {
-		return s, fault("query.cursor", "not a cursor of this list: give next of the page before")
-	}
-	return runtime.SecretInfo{Name: name, CreatedAt: jobs.Time(created)}, nil
 }
 
 func getSecret(c *call) error {
@@ -72,6 +45,7 @@ func (c *call) answerSecret(status int, info runtime.SecretInfo) error {
 	if err != nil {
 		return err
 	}
+	users = slices.DeleteFunc(users, func(job string) bool { return !c.who.reaches(job) })
 	c.Response().Header().Set("ETag", etag(info.Revision))
 	return c.answer(status, &wire.SecretUse{
 		Name: info.Name, Readable: info.Readable, CreatedAt: info.CreatedAt, UpdatedAt: info.UpdatedAt,
@@ -106,12 +80,7 @@ func postSecret(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.saveSecret(body.Name, body.Value, func(_ runtime.SecretInfo, stands bool) error {
-		if stands {
-			return store.ErrExists
-		}
-		return nil
-	})
+	return c.saveSecret(body.Name, body.Value, mayMake)
 }
 
 func putSecret(c *call) error {
@@ -121,47 +90,29 @@ func putSecret(c *call) error {
 	}
 	var body wire.PutSecret
 	err := c.decode(&body, func() []jobs.Fault {
-		faults := checkSecret(&body)
-		if body.Name != "" && body.Name != name {
-			faults = append(faults, jobs.Fault{
-				Location: "name",
-				Message:  "the path names another secret: leave the name out or write the same",
-			})
-		}
-		return faults
+		return append(checkSecret(&body), otherName("secret", body.Name, name)...)
 	})
 	if err != nil {
 		return err
 	}
-	match, none := c.condition("If-Match"), c.condition("If-None-Match")
-	return c.saveSecret(name, body.Value, func(standing runtime.SecretInfo, stands bool) error {
-		if match.given && !match.holds(stands, standing.Revision) ||
-			none.given && none.holds(stands, standing.Revision) {
-			return store.ErrStale
-		}
-		return nil
-	})
+	return c.saveSecret(name, body.Value, c.mayChange)
 }
 
 func (c *call) saveSecret(
-	name, value string, may func(standing runtime.SecretInfo, stands bool) error,
+	name, value string, may func(stands bool, revision int64) error,
 ) error {
-	info, created, err := c.s.rt.Secrets().Put(c.ctx(), name, value, c.by(""), may)
+	info, created, err := c.s.rt.Secrets().Put(c.ctx(), name, value, c.by(""),
+		func(standing runtime.SecretInfo, stands bool) error { return may(stands, standing.Revision) })
 	if err != nil {
 		return err
 	}
-	status := 200
-	if created {
-		status = 201
-		c.Response().Header().Set("Location", "/v1/secrets/"+name)
-	}
-	return c.answerSecret(status, info)
+	return c.answerSecret(c.saved(created, "secrets", name), info)
 }
 
 func deleteSecret(c *call) error {
 	match, name := c.condition("If-Match"), c.Param("name")
 	err := c.s.rt.Secrets().Delete(c.ctx(), name, c.by(""), func(standing runtime.SecretInfo) error {
-		if match.given && !match.holds(true, standing.Revision) {
+		if match.fails(true, standing.Revision) {
 			return store.ErrStale
 		}
 		return nil

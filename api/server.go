@@ -95,7 +95,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if s.spec, err = describe(s.routes, cfg.Version, cfg.URL); err != nil {
 		return nil, fmt.Errorf("describe the routes: %w", err)
 	}
-	if s.docs, err = renderDocs(s.routes); err != nil {
+	if s.docs, err = renderDocs(s.routes, s.spec); err != nil {
 		return nil, fmt.Errorf("render the page of the routes: %w", err)
 	}
 	s.http = &http.Server{

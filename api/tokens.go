@@ -1,11 +1,9 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"nightshift/api/wire"
@@ -29,39 +27,17 @@ func listTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := c.page()
-	if page.Cursor != "" {
-		after, err := tokenCursor(page.Cursor)
-		if err != nil {
-			return err
-		}
-		all = slices.DeleteFunc(all, func(t store.Token) bool { return newerToken(t, after) <= 0 })
+	items, next, err := cut(c, all, func(t store.Token) rank {
+		return rank{t.CreatedAt, t.Name}
+	}, jobs.CheckName)
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(all, newerToken)
-	list := wire.Tokens{Items: make([]wire.Token, min(len(all), page.Limit)), Limit: page.Limit}
-	for i := range list.Items {
-		list.Items[i] = viewToken(all[i], c.s.access.lastUsed(all[i]))
-	}
-	if len(all) > page.Limit {
-		last := all[page.Limit-1]
-		list.Next = orNull(fmt.Sprintf("%d.%s", last.CreatedAt, last.Name))
+	list := wire.Tokens{Items: make([]wire.Token, len(items)), Next: next, Limit: c.page().Limit}
+	for i := range items {
+		list.Items[i] = viewToken(items[i], c.s.access.lastUsed(items[i]))
 	}
 	return c.answer(200, &list)
-}
-
-// newerToken orders tokens as lists do: the newest first.
-func newerToken(a, b store.Token) int {
-	return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), strings.Compare(a.Name, b.Name))
-}
-
-// tokenCursor is the token behind which a page begins, as far as the order needs it.
-func tokenCursor(cursor string) (t store.Token, err error) {
-	at, name, found := strings.Cut(cursor, ".")
-	created, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || !found || !jobs.ValidName(name) {
-		return t, fault("query.cursor", "not a cursor of this list: give next of the page before")
-	}
-	return store.Token{Name: name, CreatedAt: jobs.Time(created)}, nil
 }
 
 func noToken() error { return refuse(probNotFound, "there is no such token") }
@@ -105,12 +81,7 @@ func postToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.saveToken(body, func(standing store.Token, stands bool) error {
-		if stands {
-			return store.ErrExists
-		}
-		return nil
-	})
+	return c.saveToken(body, mayMake)
 }
 
 func putToken(c *call) error {
@@ -120,40 +91,24 @@ func putToken(c *call) error {
 	}
 	var body wire.PutToken
 	err := c.decode(&body, func() []jobs.Fault {
-		faults := checkToken(body, c.s.rt.Now())
-		if body.Name != "" && body.Name != name {
-			faults = append(faults, jobs.Fault{
-				Location: "name",
-				Message:  "the path names another token: leave the name out or write the same",
-			})
-		}
-		return faults
+		return append(checkToken(body, c.s.rt.Now()), otherName("token", body.Name, name)...)
 	})
 	if err != nil {
 		return err
 	}
-	match, none := c.condition("If-Match"), c.condition("If-None-Match")
 	body.Name = name
-	return c.saveToken(body, func(standing store.Token, stands bool) error {
-		if match.given && !match.holds(stands, standing.Revision) {
-			return store.ErrStale
-		}
-		if none.given && none.holds(stands, standing.Revision) {
-			return store.ErrStale
-		}
-		return nil
-	})
+	return c.saveToken(body, c.mayChange)
 }
 
 // saveToken makes a token that has been checked, or changes what it opens; its secret then stays.
 func (c *call) saveToken(
-	body wire.PutToken, may func(standing store.Token, stands bool) error,
+	body wire.PutToken, may func(stands bool, revision int64) error,
 ) error {
 	var saved store.Token
 	secret := ""
 	err := c.s.access.change(c.ctx(), func(all []store.Token) error {
 		standing, stands := named(all, body.Name)
-		if err := may(standing, stands); err != nil {
+		if err := may(stands, standing.Revision); err != nil {
 			return err
 		}
 		next := store.Token{
@@ -181,12 +136,7 @@ func (c *call) saveToken(
 	if err != nil {
 		return err
 	}
-	status := 200
-	if secret != "" {
-		status = 201
-		c.Response().Header().Set("Location", "/v1/tokens/"+saved.Name)
-	}
-	return c.answerToken(status, saved, secret)
+	return c.answerToken(c.saved(secret != "", "tokens", saved.Name), saved, secret)
 }
 
 func lastKey() error {
@@ -201,7 +151,7 @@ func deleteToken(c *call) error {
 		switch {
 		case !stands:
 			return noToken()
-		case match.given && !match.holds(true, standing.Revision):
+		case match.fails(true, standing.Revision):
 			return store.ErrStale
 		case opensAll(standing) && !othersOpenAll(all, name):
 			return lastKey()

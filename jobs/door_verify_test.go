@@ -136,6 +136,8 @@ func TestDoorStaysShutToChangedBodies(t *testing.T) {
 	wantRefused(t, VerifyStandardWebhooks, secret, rq.withBody(standardBody+" "), at, RefusedForged, "")
 	wantRefused(t, VerifyStandardWebhooks, secret, rq.with("webhook-id", "msg_2"), at, RefusedForged, "")
 	wantRefused(t, VerifyStandardWebhooks, secret, rq.with("webhook-timestamp", "1614265331"), at, RefusedForged, "")
+	elsewhere := DoorRequest{Headers: rq.Headers, Body: rq.Body, PathSecret: secret}
+	wantRefused(t, VerifyStandardWebhooks, secret, elsewhere, at, RefusedMalformed, "the path")
 	wantRefused(t, VerifySecret, "secret-7", DoorRequest{PathSecret: "secret-8"}, at, RefusedForged, "path")
 	wantRefused(t, VerifySecret, "secret-7", DoorRequest{PathSecret: "secret-"}, at, RefusedForged, "path")
 }

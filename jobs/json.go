@@ -146,6 +146,13 @@ func newDecoder(data []byte, opts decodeOptions) *decoder {
 	return d
 }
 
+// newRereader reads a text that was judged before: any depth will do.
+func newRereader(data []byte) *decoder {
+	d := newDecoder(data, decodeOptions{})
+	d.base = 1 << 30
+	return d
+}
+
 // release gives the decoder back, unless an unusual text made it large.
 func (d *decoder) release() {
 	const usual = 1 << 14

@@ -15,9 +15,8 @@ func locate(text []byte, location string) int {
 // seek is locate that also tells whether the value is there. A part of what was written in a short
 // form counts as being there.
 func seek(text []byte, location string) (at int, found bool) {
-	d := newDecoder(text, decodeOptions{})
+	d := newRereader(text)
 	defer d.release()
-	d.base = 1 << 30 // the text was judged already: any depth will do
 	d.space()
 	at = d.pos
 	for location != "" {

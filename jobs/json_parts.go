@@ -9,9 +9,8 @@ type jsonItem struct {
 // partsOf takes an object or a list apart; ok is false for any other value. The text has been
 // judged valid.
 func partsOf(text []byte) (parts []jsonItem, list, ok bool) {
-	d := newDecoder(text, decodeOptions{})
+	d := newRereader(text)
 	defer d.release()
-	d.base = 1 << 30 // any depth will do
 	next := d.item
 	switch d.peek() {
 	case '[':

@@ -25,7 +25,7 @@ type Kind interface {
 // Call is what one attempt is given.
 type Call struct {
 	Spec          Spec // rendered: no template is left in it
-	Rendered      bool // Spec was made for this attempt alone: a kind remembers nothing of it
+	Fresh         bool // Spec was made for this attempt alone: a kind remembers nothing of it
 	Run           ID
 	Job           string
 	Operation     ID

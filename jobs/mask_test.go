@@ -52,9 +52,6 @@ func TestMaskHidesEachFormOfASecret(t *testing.T) {
 	m := NewMask([]string{secret})
 	for name, form := range forms {
 		text := "before|" + form + "|after"
-		if name == "lower-case percents" {
-			form = strings.NewReplacer("%e9", "é").Replace(form)
-		}
 		if got := m.Text(text); got != "before|***|after" {
 			t.Errorf("%s: %q became %q", name, text, got)
 		}

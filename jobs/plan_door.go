@@ -61,22 +61,24 @@ func (d *DoorPlan) Secret(lookup func(name string) (string, bool)) (string, *Fai
 	if d.secret == nil {
 		return d.door.Secret, nil
 	}
-	ev := &evidence{facts: &facts{Job: jobFactsOf(d.job), Secrets: secretValues{}}}
-	for _, name := range d.secrets {
-		value, ok := lookup(name)
-		if !ok {
-			return "", unrendered(d.at+".secret", fmt.Errorf("there is no secret %s", name))
-		}
-		ev.facts.Secrets[name] = value
-	}
-	text, err := newRenderer(ev).field(d.secret, &headerForm)
-	if err == nil && text == "" {
-		err = errors.New("is empty")
-	}
+	text, err := d.renderSecret(lookup)
 	if err != nil {
 		return "", unrendered(d.at+".secret", err)
 	}
 	return text, nil
+}
+
+func (d *DoorPlan) renderSecret(lookup func(name string) (string, bool)) (string, error) {
+	values, err := lookUp(d.secrets, lookup)
+	if err != nil {
+		return "", err
+	}
+	ev := &evidence{facts: &facts{Job: jobFactsOf(d.job), Secrets: values}}
+	text, err := newRenderer(ev).field(d.secret, &headerForm)
+	if err == nil && text == "" {
+		err = errors.New("is empty")
+	}
+	return text, err
 }
 
 func (d *DoorPlan) renderer(in map[string]string, payload Raw) *renderer {

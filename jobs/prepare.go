@@ -207,7 +207,7 @@ type Rendered struct {
 	// Spec has no template left in it but for the body of a webhook, which is Body. It is the same
 	// pointer, and so are its parts, for all attempts where nothing but the body has any.
 	Spec  *Spec
-	Fresh bool      // Spec was made for this attempt: Call.Rendered
+	Fresh bool      // Spec was made for this attempt: Call.Fresh
 	Body  []byte    // what a webhook sends; nil: the payload as it came
 	Judge Judgement // of a webhook's answer; nil: a status from 200 to 299
 
@@ -253,20 +253,28 @@ func (p *Prepared) Render(sc *Scope) (*Rendered, *Failure) {
 // evidence is what the templates of an attempt know.
 func (p *Prepared) evidence(sc *Scope) (*evidence, error) {
 	ev := sc.evidence()
-	for _, name := range p.secrets {
+	var err error
+	ev.facts.Secrets, err = lookUp(p.secrets, sc.Secret)
+	return ev, err
+}
+
+// lookUp gives the values of secrets. lookup nil: there are none.
+func lookUp(names []string, lookup func(name string) (string, bool)) (secretValues, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	values := make(secretValues, len(names))
+	for _, name := range names {
 		value, ok := "", false
-		if sc.Secret != nil {
-			value, ok = sc.Secret(name)
+		if lookup != nil {
+			value, ok = lookup(name)
 		}
 		if !ok {
 			return nil, fmt.Errorf("there is no secret %s", name)
 		}
-		if ev.facts.Secrets == nil {
-			ev.facts.Secrets = make(secretValues, len(p.secrets))
-		}
-		ev.facts.Secrets[name] = value
+		values[name] = value
 	}
-	return ev, nil
+	return values, nil
 }
 
 func (sc *Scope) evidence() *evidence {

@@ -30,24 +30,24 @@ func newRenderer(ev *evidence) *renderer {
 	return &renderer{evidence: ev}
 }
 
-// text is the text of an expression.
-func (r *renderer) text(p *part, lists bool) (string, error) {
-	raw, err := r.exact(p.prog)
-	if err == nil && raw != nil {
-		text, err := textOfRaw(raw, lists)
-		if err != nil {
-			return "", p.placed(err)
-		}
-		return text, nil
-	}
-	var value any
-	if err == nil {
+// value is what an expression gives: as it stands in the facts where it is a path into them.
+func (r *renderer) value(p *part) (raw Raw, value any, err error) {
+	if raw, err = r.exact(p.prog); err == nil && raw == nil {
 		value, err = r.run(p.prog)
 	}
-	if err != nil {
-		return "", p.placed(err)
+	return raw, value, err
+}
+
+// text is the text of an expression.
+func (r *renderer) text(p *part, lists bool) (text string, err error) {
+	raw, value, err := r.value(p)
+	switch {
+	case err != nil:
+	case raw != nil:
+		text, err = textOfRaw(raw, lists)
+	default:
+		text, err = textOf(value, lists)
 	}
-	text, err := textOf(value, lists)
 	if err != nil {
 		return "", p.placed(err)
 	}
@@ -157,15 +157,12 @@ func (e *fieldError) Error() string { return e.at + ": " + e.err.Error() }
 
 // appendTyped writes a value as JSON; what is a path to something byte for byte.
 func (r *renderer) appendTyped(dst []byte, p *part) ([]byte, error) {
-	raw, err := r.exact(p.prog)
-	if err == nil && raw != nil {
-		return append(dst, raw...), nil
-	}
-	var value any
-	if err == nil {
-		value, err = r.run(p.prog)
-	}
-	if err == nil {
+	raw, value, err := r.value(p)
+	switch {
+	case err != nil:
+	case raw != nil:
+		dst = append(dst, raw...)
+	default:
 		dst, err = appendValue(dst, value)
 	}
 	if err != nil {

@@ -42,6 +42,15 @@ func (c *templating) found() []Fault {
 
 // text compiles a text; nil where it holds no expression, or a mistake, which is noted.
 func (c *templating) text(at, text string, env *environment) *template {
+	pieces := c.cut(at, text)
+	if pieces == nil {
+		return nil
+	}
+	return c.pieces(at, text, pieces, func(int) *environment { return env })
+}
+
+// cut takes a text apart; nil where it holds no expression, or a mistake, which is noted.
+func (c *templating) cut(at, text string) []piece {
 	if !hasTemplate(text) {
 		return nil
 	}
@@ -53,7 +62,7 @@ func (c *templating) text(at, text string, env *environment) *template {
 	if !slices.ContainsFunc(pieces, func(p piece) bool { return p.expr }) {
 		return nil
 	}
-	return c.pieces(at, text, pieces, func(int) *environment { return env })
+	return pieces
 }
 
 // pieces compiles the expressions of a text, each over an environment of its own.
@@ -131,12 +140,11 @@ type jsonPart struct {
 	at   string // its location
 }
 
-// json compiles the strings of a JSON text; nil where none holds an expression. Mistakes are noted. Keys are not templates.
+// json compiles the strings of a JSON text; nil where none holds an expression. Mistakes are noted.
+// Keys are not templates.
 func (c *templating) json(at string, text Raw, env *environment) *jsonTemplate {
-	w := jsonTemplating{c: c, at: at, env: env, text: text}
-	w.d = newDecoder(text, decodeOptions{})
+	w := jsonTemplating{c: c, at: at, env: env, text: text, d: newRereader(text)}
 	defer w.d.release()
-	w.d.base = 1 << 30 // the text was judged already: any depth will do
 	if !w.value() || len(w.made.parts) == 0 {
 		return nil
 	}

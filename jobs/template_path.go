@@ -35,9 +35,8 @@ func (ev *evidence) follow(p *factPath) (Raw, error) {
 // in is the text of the value that the path leads to within a JSON text; nil where there is none
 // or null.
 func (p *factPath) in(text Raw) Raw {
-	d := newDecoder(text, decodeOptions{})
+	d := newRereader(text)
 	defer d.release()
-	d.base = 1 << 30 // the text was judged already: any depth will do
 	d.space()
 	for _, s := range p.steps {
 		if !d.step(s) {

@@ -154,26 +154,34 @@ func (r *Runtime) Policy(ctx context.Context, name string) (*jobs.Policy, error)
 // Policies lists them, newest first. The policy default ends the list while it is as it is
 // built in.
 func (r *Runtime) Policies(ctx context.Context, p store.Page) (list []*jobs.Policy, next string, err error) {
-	docs, next, err := r.store.Documents(ctx, store.KindPolicy, p)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, d := range docs {
-		policy, err := policyOf(d)
+	if p.Cursor != cursorBuiltIn {
+		docs, next, err := r.store.Documents(ctx, store.KindPolicy, p)
 		if err != nil {
 			return nil, "", err
 		}
-		list = append(list, policy)
-	}
-	if next != "" {
-		return list, next, nil
+		for _, d := range docs {
+			policy, err := policyOf(d)
+			if err != nil {
+				return nil, "", err
+			}
+			list = append(list, policy)
+		}
+		if next != "" {
+			return list, next, nil
+		}
 	}
 	def, err := r.Policy(ctx, jobs.PolicyDefault)
-	if err == nil && def.BuiltIn {
-		list = append(list, def)
+	if err != nil || !def.BuiltIn {
+		return list, "", err
 	}
-	return list, "", err
+	if len(list) == p.Limit {
+		return list, cursorBuiltIn, nil
+	}
+	return append(list, def), "", nil
 }
+
+// cursorBuiltIn is the cursor of the page that holds the built-in policy alone.
+const cursorBuiltIn = "built-in"
 
 // DeletePolicy deletes a policy that no job names; the policy default becomes what is built in.
 func (r *Runtime) DeletePolicy(ctx context.Context, name string, ifMatch *int64, by store.By) error {

@@ -154,7 +154,7 @@ func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 	r.started(a)
 	log := l.mask.Writer(a.output)
 	report := kind.Run(ctx, &jobs.Call{
-		Spec: *l.Spec, Rendered: l.Fresh, Run: run.ID, Job: run.Job, Operation: run.OperationID,
+		Spec: *l.Spec, Fresh: l.Fresh, Run: run.ID, Job: run.Job, Operation: run.OperationID,
 		Number: run.Counts.Number, Attempt: run.Counts.Attempt(), MaxAttempts: plan.MaxAttempts(run.MaxAttempts),
 		Deadline: a.deadline, ScheduledFor: run.ScheduledFor, CorrelationID: run.CorrelationID,
 		Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,

@@ -200,6 +200,13 @@ func TestApplySaysWhereTheFaultIs(t *testing.T) {
 	p.cli("jobs", "delete", "one").want(1)
 }
 
+func TestVersionsSayWhomAMailGoesTo(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "jobs.yaml", "jobs:\n  tell: {mail: {to: [a@example.com, b@example.com], subject: s, body: b}}\n")
+	p := start(t, dir, "--smtp", "smtp://127.0.0.1:9?tls=none", "--mail-from", "n@example.com", "--apply", file)
+	p.cli("jobs", "versions", "tell").want(0).has("mail to a@example.com, b@example.com")
+}
+
 func TestTokensOnTheCommandLine(t *testing.T) {
 	p := serving(t)
 	secret := strings.TrimSpace(p.cli("tokens", "create", "ci", "--scope", "read,enqueue", "--jobs", "say", "--expires", "30d").want(0).stdout)

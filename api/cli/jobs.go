@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"nightshift/api/client"
+	"nightshift/api/wire"
 	"nightshift/jobs"
 )
 
@@ -19,45 +21,28 @@ type jobsCmd struct {
 }
 
 type jobsListCmd struct {
-	Limit  int    `default:"1000" help:"How many."`
-	Cursor string `placeholder:"NEXT" help:"Go on behind an earlier list."`
+	pageFlags `embed:"" set:"limit=1000"`
 }
 
 // Run lists jobs.
 func (cmd jobsListCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Jobs(s.ctx, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&list)
-		return nil
-	}
-	rows := make([][]string, len(list.Items))
-	for i, j := range list.Items {
-		paused := ""
-		if j.Paused {
-			paused = "paused " + j.PauseNote
+	return ask(s, func(c *client.Client) (wire.Jobs, error) {
+		return c.Jobs(s.ctx, cmd.page())
+	}, func(list *wire.Jobs) {
+		rows := make([][]string, len(list.Items))
+		for i, j := range list.Items {
+			paused := ""
+			if j.Paused {
+				paused = "paused " + j.PauseNote
+			}
+			rows[i] = []string{
+				j.Name, j.Kind(), fmt.Sprint(j.Version), j.QueueOf(), clock(j.UpdatedAt), paused,
+				short(j.Description, 60),
+			}
 		}
-		rows[i] = []string{
-			j.Name, j.Kind(), fmt.Sprint(j.Version), j.QueueOf(), clock(j.UpdatedAt), paused,
-			short(j.Description, 60),
-		}
-	}
-	s.out.table([]string{"JOB", "KIND", "VERSION", "QUEUE", "UPDATED", "PAUSED", "DESCRIPTION"}, rows)
-	s.more(list.Next)
-	return nil
-}
-
-// more says how a list goes on.
-func (s *session) more(next *string) {
-	if next != nil {
-		fmt.Fprintf(s.stderr, "More: --cursor %s\n", clean(*next))
-	}
+		s.out.table([]string{"JOB", "KIND", "VERSION", "QUEUE", "UPDATED", "PAUSED", "DESCRIPTION"}, rows)
+		s.more(list.Next)
+	})
 }
 
 type jobsShowCmd struct {
@@ -74,10 +59,11 @@ func (cmd jobsShowCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	s.printDocument(&j)
 	if s.out.json {
+		s.out.value(&j)
 		return nil
 	}
+	s.out.document(&j)
 	all, err := c.Retry(s.ctx, cmd.Job)
 	if err != nil {
 		return err
@@ -121,12 +107,9 @@ type pauseCmd struct {
 
 // Run pauses a job.
 func (cmd pauseCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	j, err := c.PauseJob(s.ctx, cmd.Job, cmd.Note)
-	return s.state(&j, err)
+	return ask(s, func(c *client.Client) (jobs.Job, error) {
+		return c.PauseJob(s.ctx, cmd.Job, cmd.Note)
+	}, s.printState)
 }
 
 type jobsResumeCmd struct {
@@ -136,57 +119,38 @@ type jobsResumeCmd struct {
 
 // Run resumes a job.
 func (cmd jobsResumeCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	j, err := c.ResumeJob(s.ctx, cmd.Job, cmd.Note)
-	return s.state(&j, err)
+	return ask(s, func(c *client.Client) (jobs.Job, error) {
+		return c.ResumeJob(s.ctx, cmd.Job, cmd.Note)
+	}, s.printState)
 }
 
-// state prints whether a job is paused.
-func (s *session) state(j *jobs.Job, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case s.out.json:
-		s.out.value(j)
-	case j.Paused:
-		s.out.line("%s is paused", clean(j.Name))
-	default:
-		s.out.line("%s is not paused", clean(j.Name))
+// printState prints whether a job is paused.
+func (s *session) printState(j *jobs.Job) {
+	state := "is not paused"
+	if j.Paused {
+		state = "is paused"
 	}
-	return nil
+	s.out.line("%s %s", clean(j.Name), state)
 }
 
 type jobsVersionsCmd struct {
-	Job    string `arg:"" help:"The job's name."`
-	Limit  int    `default:"50" help:"How many."`
-	Cursor string `placeholder:"NEXT" help:"Go on behind an earlier list."`
+	Job       string `arg:"" help:"The job's name."`
+	pageFlags `embed:"" set:"limit=50"`
 }
 
 // Run lists the versions of a job.
 func (cmd jobsVersionsCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Versions(s.ctx, cmd.Job, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&list)
-		return nil
-	}
-	rows := make([][]string, len(list.Items))
-	for i := range list.Items {
-		v := &list.Items[i]
-		rows[i] = []string{fmt.Sprint(v.Version), clock(v.CreatedAt), short(workOf(v.Spec), 80)}
-	}
-	s.out.table([]string{"VERSION", "CREATED", "EXECUTES"}, rows)
-	s.more(list.Next)
-	return nil
+	return ask(s, func(c *client.Client) (wire.Versions, error) {
+		return c.Versions(s.ctx, cmd.Job, cmd.page())
+	}, func(list *wire.Versions) {
+		rows := make([][]string, len(list.Items))
+		for i := range list.Items {
+			v := &list.Items[i]
+			rows[i] = []string{fmt.Sprint(v.Version), clock(v.CreatedAt), short(workOf(v.Spec), 80)}
+		}
+		s.out.table([]string{"VERSION", "CREATED", "EXECUTES"}, rows)
+		s.more(list.Next)
+	})
 }
 
 // workOf says in short what a version executes.
@@ -202,6 +166,8 @@ func workOf(spec jobs.Spec) string {
 		return spec.Script.Path
 	case spec.Script != nil:
 		return spec.Script.Source
+	case spec.Mail != nil:
+		return "mail to " + strings.Join(spec.Mail.To, ", ")
 	}
 	return ""
 }

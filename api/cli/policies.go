@@ -1,14 +1,13 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"nightshift/api/client"
+	"nightshift/api/wire"
 	"nightshift/jobs"
 )
 
@@ -20,38 +19,31 @@ type policiesCmd struct {
 }
 
 type policiesListCmd struct {
-	Limit  int    `default:"1000" help:"How many."`
-	Cursor string `placeholder:"NEXT" help:"Go on behind an earlier list."`
+	pageFlags `embed:"" set:"limit=1000"`
 }
 
 // Run lists policies.
 func (cmd policiesListCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Policies(s.ctx, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&list)
-		return nil
-	}
-	rows := make([][]string, len(list.Items))
-	for i, p := range list.Items {
-		most, updated := "", clock(p.UpdatedAt)
-		if p.MaxAttempts != nil {
-			most = fmt.Sprint(*p.MaxAttempts)
+	return ask(s, func(c *client.Client) (wire.Policies, error) {
+		return c.Policies(s.ctx, cmd.page())
+	}, func(list *wire.Policies) {
+		rows := make([][]string, len(list.Items))
+		for i, p := range list.Items {
+			most, rules, updated := "", "", clock(p.UpdatedAt)
+			if p.Rules != nil {
+				rules = fmt.Sprint(len(p.Rules))
+			}
+			if p.MaxAttempts != nil {
+				most = fmt.Sprint(*p.MaxAttempts)
+			}
+			if p.BuiltIn {
+				updated = "built in"
+			}
+			rows[i] = []string{p.Name, most, rules, p.Otherwise, p.Set, updated}
 		}
-		if p.BuiltIn {
-			updated = "built in"
-		}
-		rows[i] = []string{p.Name, most, fmt.Sprint(len(p.Rules)), p.Otherwise, p.Set, updated}
-	}
-	s.out.table([]string{"POLICY", "MAX ATTEMPTS", "RULES", "OTHERWISE", "SET", "UPDATED"}, rows)
-	s.more(list.Next)
-	return nil
+		s.out.table([]string{"POLICY", "MAX ATTEMPTS", "RULES", "OTHERWISE", "SET", "UPDATED"}, rows)
+		s.more(list.Next)
+	})
 }
 
 type policiesShowCmd struct {
@@ -60,26 +52,10 @@ type policiesShowCmd struct {
 
 // Run prints a policy's document.
 func (cmd policiesShowCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	p, _, err := c.Policy(s.ctx, cmd.Policy)
-	if err != nil {
-		return err
-	}
-	s.printDocument(&p)
-	return nil
-}
-
-// printDocument prints a document: as one line of JSON, or indented for people.
-func (s *session) printDocument(v any) {
-	var pretty bytes.Buffer
-	if s.out.json || json.Indent(&pretty, jobs.AppendJSON(nil, v), "", "  ") != nil {
-		s.out.value(v)
-		return
-	}
-	s.out.line("%s", pretty.String())
+	return ask(s, func(c *client.Client) (jobs.Policy, error) {
+		p, _, err := c.Policy(s.ctx, cmd.Policy)
+		return p, err
+	}, func(p *jobs.Policy) { s.out.document(p) })
 }
 
 type policiesSetCmd struct {
@@ -163,20 +139,9 @@ type jobsRetryCmd struct {
 
 // Run shows what decides about a job's failed attempts.
 func (cmd jobsRetryCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	all, err := c.Retry(s.ctx, cmd.Job)
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&all)
-		return nil
-	}
-	s.printRetry(&all)
-	return nil
+	return ask(s, func(c *client.Client) (jobs.EffectiveRetry, error) {
+		return c.Retry(s.ctx, cmd.Job)
+	}, s.printRetry)
 }
 
 // printRetry prints numbers and rules with where each comes from.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -37,6 +39,13 @@ func isTerminal(w io.Writer) bool {
 
 // value prints v as JSON.
 func (p *printer) value(v any) { fmt.Fprintf(p.w, "%s\n", jobs.AppendJSON(nil, v)) }
+
+// document prints a document for people: indented.
+func (p *printer) document(v any) {
+	var pretty bytes.Buffer
+	_ = json.Indent(&pretty, jobs.AppendJSON(nil, v), "", "  ") // what it is given is JSON
+	p.line("%s", pretty.String())
+}
 
 // line prints one line of text. What came from elsewhere goes through clean.
 func (p *printer) line(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }

@@ -92,18 +92,13 @@ func (cmd rulesCheckCmd) Run(s *session) error {
 	if in.Rules, err = cmd.read(); err != nil {
 		return err
 	}
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	out, err := c.CheckRules(s.ctx, in)
-	if err != nil {
-		return cmd.placed(err)
-	}
-	if s.out.json {
-		s.out.value(&out)
-		return nil
-	}
+	return ask(s, func(c *client.Client) (wire.RulesChecked, error) {
+		out, err := c.CheckRules(s.ctx, in)
+		return out, cmd.placed(err)
+	}, s.printChecked)
+}
+
+func (s *session) printChecked(out *wire.RulesChecked) {
 	then := ""
 	switch {
 	case out.End == nil:
@@ -113,7 +108,6 @@ func (cmd rulesCheckCmd) Run(s *session) error {
 	}
 	s.out.fields("DECISION", out.Action+", by "+out.By, "REASON", out.Reason,
 		"WAITS", waitsText(out.Waits), "THEN", then)
-	return nil
 }
 
 // readError reads a failure from JSON, or from the file of that name.
@@ -174,20 +168,10 @@ func (cmd rulesBacktestCmd) Run(s *session) error {
 	if in.Rules, err = cmd.read(); err != nil {
 		return err
 	}
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	out, err := c.Backtest(s.ctx, in)
-	if err != nil {
-		return cmd.placed(err)
-	}
-	if s.out.json {
-		s.out.value(&out)
-		return nil
-	}
-	s.printBacktest(&out)
-	return nil
+	return ask(s, func(c *client.Client) (jobs.Backtest, error) {
+		out, err := c.Backtest(s.ctx, in)
+		return out, cmd.placed(err)
+	}, s.printBacktest)
 }
 
 func (s *session) printBacktest(b *jobs.Backtest) {

@@ -26,43 +26,33 @@ type runsListCmd struct {
 	Correlation string   `placeholder:"ID" help:"With this correlation id."`
 	ErrorKind   string   `placeholder:"KIND" help:"Whose last error is of this kind."`
 	ErrorType   string   `placeholder:"TYPE" help:"Whose last error is of this type."`
-	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, requeue."`
+	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, inbound, chain, requeue."`
 	Since       string   `placeholder:"TIME" help:"Made since: a time (RFC 3339), or a duration ago such as 2h."`
 	Until       string   `placeholder:"TIME" help:"Made until then."`
 	Query       string   `short:"q" placeholder:"TEXT" help:"Start of an id or correlation id, or part of an error."`
-	Limit       int      `default:"50" help:"How many."`
-	Cursor      string   `placeholder:"NEXT" help:"Go on behind an earlier list."`
+	pageFlags   `embed:"" set:"limit=50"`
 }
 
 // Run lists runs.
 func (cmd runsListCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
 	filter, err := cmd.filter(time.Now())
 	if err != nil {
 		return err
 	}
-	list, err := c.Runs(s.ctx, filter, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&list)
-		return nil
-	}
-	rows := make([][]string, len(list.Items))
-	for i := range list.Items {
-		r := &list.Items[i]
-		rows[i] = []string{
-			r.ID.String(), r.Job, r.State, attemptsOf(r), clock(r.CreatedAt),
-			took(r.StartedAt, r.FinishedAt), short(noteOf(r), 60),
+	return ask(s, func(c *client.Client) (wire.Runs, error) {
+		return c.Runs(s.ctx, filter, cmd.page())
+	}, func(list *wire.Runs) {
+		rows := make([][]string, len(list.Items))
+		for i := range list.Items {
+			r := &list.Items[i]
+			rows[i] = []string{
+				r.ID.String(), r.Job, r.State, attemptsOf(r), clock(r.CreatedAt),
+				took(r.StartedAt, r.FinishedAt), short(noteOf(r), 60),
+			}
 		}
-	}
-	s.out.table([]string{"RUN", "JOB", "STATE", "ATTEMPT", "CREATED", "TOOK", "NOTE"}, rows)
-	s.more(list.Next)
-	return nil
+		s.out.table([]string{"RUN", "JOB", "STATE", "ATTEMPT", "CREATED", "TOOK", "NOTE"}, rows)
+		s.more(list.Next)
+	})
 }
 
 func (cmd runsListCmd) filter(now time.Time) (url.Values, error) {
@@ -144,20 +134,9 @@ func (cmd runsShowCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	run, err := c.Run(s.ctx, id, 0)
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&run)
-		return nil
-	}
-	s.showRun(&run)
-	return nil
+	return ask(s, func(c *client.Client) (wire.Run, error) {
+		return c.Run(s.ctx, id, 0)
+	}, s.showRun)
 }
 
 func (s *session) showRun(r *wire.Run) {
@@ -296,18 +275,9 @@ func (s *session) withRun(arg string, do func(*client.Client, jobs.ID) (wire.Run
 	if err != nil {
 		return err
 	}
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	run, err := do(c, id)
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&run)
-		return nil
-	}
-	s.out.line("%s %s", run.ID, clean(why(&run, time.Now())))
-	return nil
+	return ask(s, func(c *client.Client) (wire.Run, error) {
+		return do(c, id)
+	}, func(run *wire.Run) {
+		s.out.line("%s %s", run.ID, clean(why(run, time.Now())))
+	})
 }

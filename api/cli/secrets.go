@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nightshift/api/client"
+	"nightshift/api/wire"
 	"nightshift/jobs"
 )
 
@@ -24,36 +25,26 @@ type secretsCmd struct {
 }
 
 type secretsListCmd struct {
-	Limit  int    `default:"1000" help:"How many."`
-	Cursor string `placeholder:"NEXT" help:"Go on behind an earlier list."`
+	pageFlags `embed:"" set:"limit=1000"`
 }
 
 // Run lists secrets.
 func (cmd secretsListCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Secrets(s.ctx, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&list)
-		return nil
-	}
-	rows := make([][]string, len(list.Items))
-	for i := range list.Items {
-		secret := &list.Items[i]
-		state := "set"
-		if !secret.Readable {
-			state = "unreadable: sealed with another key"
+	return ask(s, func(c *client.Client) (wire.Secrets, error) {
+		return c.Secrets(s.ctx, cmd.page())
+	}, func(list *wire.Secrets) {
+		rows := make([][]string, len(list.Items))
+		for i := range list.Items {
+			secret := &list.Items[i]
+			state := "set"
+			if !secret.Readable {
+				state = "unreadable: sealed with another key"
+			}
+			rows[i] = []string{secret.Name, state, clock(secret.CreatedAt), clock(secret.UpdatedAt)}
 		}
-		rows[i] = []string{secret.Name, state, clock(secret.CreatedAt), clock(secret.UpdatedAt)}
-	}
-	s.out.table([]string{"SECRET", "STATE", "CREATED", "UPDATED"}, rows)
-	s.more(list.Next)
-	return nil
+		s.out.table([]string{"SECRET", "STATE", "CREATED", "UPDATED"}, rows)
+		s.more(list.Next)
+	})
 }
 
 type secretsSetCmd struct {
@@ -205,22 +196,13 @@ type secretsRotateCmd struct{}
 
 // Run seals all secrets with a new key.
 func (secretsRotateCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	done, err := c.RotateKey(s.ctx)
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&done)
-		return nil
-	}
-	s.out.line("secrets sealed anew: %d", done.Resealed)
-	if len(done.Unreadable) > 0 {
-		s.out.line("left as they are, since no key of the server opens them: %s",
-			clean(strings.Join(done.Unreadable, ", ")))
-	}
-	return nil
+	return ask(s, func(c *client.Client) (wire.RotatedKey, error) {
+		return c.RotateKey(s.ctx)
+	}, func(done *wire.RotatedKey) {
+		s.out.line("secrets sealed anew: %d", done.Resealed)
+		if len(done.Unreadable) > 0 {
+			s.out.line("left as they are, since no key of the server opens them: %s",
+				clean(strings.Join(done.Unreadable, ", ")))
+		}
+	})
 }

@@ -17,39 +17,29 @@ type tokensCmd struct {
 }
 
 type tokensListCmd struct {
-	Limit  int    `default:"1000" help:"How many."`
-	Cursor string `placeholder:"NEXT" help:"Go on behind an earlier list."`
+	pageFlags `embed:"" set:"limit=1000"`
 }
 
 // Run lists tokens.
 func (cmd tokensListCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Tokens(s.ctx, client.Page{Limit: cmd.Limit, Cursor: cmd.Cursor})
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&list)
-		return nil
-	}
-	rows := make([][]string, len(list.Items))
-	for i := range list.Items {
-		t := &list.Items[i]
-		reach := "all"
-		if t.Jobs != nil {
-			reach = strings.Join(*t.Jobs, ",")
+	return ask(s, func(c *client.Client) (wire.Tokens, error) {
+		return c.Tokens(s.ctx, cmd.page())
+	}, func(list *wire.Tokens) {
+		rows := make([][]string, len(list.Items))
+		for i := range list.Items {
+			t := &list.Items[i]
+			reach := "all"
+			if t.Jobs != nil {
+				reach = strings.Join(*t.Jobs, ",")
+			}
+			rows[i] = []string{
+				t.Name, strings.Join(t.Scopes, ","), reach, clock(t.CreatedAt), clock(t.ExpiresAt),
+				clock(t.LastUsed),
+			}
 		}
-		rows[i] = []string{
-			t.Name, strings.Join(t.Scopes, ","), reach, clock(t.CreatedAt), clock(t.ExpiresAt),
-			clock(t.LastUsed),
-		}
-	}
-	s.out.table([]string{"TOKEN", "SCOPES", "JOBS", "CREATED", "EXPIRES", "LAST USED"}, rows)
-	s.more(list.Next)
-	return nil
+		s.out.table([]string{"TOKEN", "SCOPES", "JOBS", "CREATED", "EXPIRES", "LAST USED"}, rows)
+		s.more(list.Next)
+	})
 }
 
 type tokensCreateCmd struct {
@@ -61,30 +51,23 @@ type tokensCreateCmd struct {
 
 // Run makes a token.
 func (cmd tokensCreateCmd) Run(s *session) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
 	want := wire.PutToken{Name: cmd.Name, Scopes: cmd.Scope}
 	if len(cmd.Jobs) > 0 {
 		want.Jobs = &cmd.Jobs
 	}
 	if cmd.Expires != "" {
-		if want.ExpiresAt, err = expiry(cmd.Expires, time.Now()); err != nil {
+		at, err := expiry(cmd.Expires, time.Now())
+		if err != nil {
 			return usage("--expires: %w", err)
 		}
+		want.ExpiresAt = at
 	}
-	t, err := c.CreateToken(s.ctx, want)
-	if err != nil {
-		return err
-	}
-	if s.out.json {
-		s.out.value(&t)
-		return nil
-	}
-	s.out.line("%s", clean(t.Secret))
-	fmt.Fprintln(s.stderr, "Keep it now: it is not shown again.")
-	return nil
+	return ask(s, func(c *client.Client) (wire.Token, error) {
+		return c.CreateToken(s.ctx, want)
+	}, func(t *wire.Token) {
+		s.out.line("%s", clean(t.Secret))
+		fmt.Fprintln(s.stderr, "Keep it now: it is not shown again.")
+	})
 }
 
 func expiry(text string, now time.Time) (jobs.Time, error) {

@@ -130,9 +130,11 @@ func TestWhatSendmailStartedIsKilledWithIt(t *testing.T) {
 		}
 	}()
 	rep := k.Run(ctx, kindtest.NewCall(mailTo("ops@example.com")))
-	if rep.Stopped != jobs.ErrCancelled || !gone(pid) {
-		t.Errorf("stopped %v, gone %t", rep.Stopped, gone(pid))
+	if rep.Stopped != jobs.ErrCancelled {
+		t.Errorf("stopped %v", rep.Stopped)
 	}
+	// It has been killed; when the kernel takes it away is another matter.
+	until(t, "the child of sendmail to be gone", func() bool { return gone(pid) })
 }
 
 func TestServerWithoutAnyWayToSendRefusesMailJobs(t *testing.T) {

@@ -173,9 +173,15 @@ func (b *postbox) idle() bool { return len(b.all("open")) == len(b.all("closed")
 
 func (b *postbox) until(what string, holds func() bool) {
 	b.t.Helper()
+	until(b.t, what, holds)
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
 	for end := time.Now().Add(kindtest.Patience); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.t.Fatalf("waited %s for %s", kindtest.Patience, what)
+			t.Fatalf("waited %s for %s", kindtest.Patience, what)
 		}
 	}
 }

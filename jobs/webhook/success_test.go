@@ -206,7 +206,7 @@ func TestRenderedWebhooksAreNotRemembered(t *testing.T) {
 	fixed := kindtest.NewCall(hook(r.url))
 	for i := range 10 {
 		c := kindtest.NewCall(hook(fmt.Sprintf("%s?n=%d", r.url, i)))
-		c.Rendered = true
+		c.Fresh = true
 		if rep := k.Run(context.Background(), c); rep.Failure != nil {
 			t.Fatal(rep.Failure)
 		}

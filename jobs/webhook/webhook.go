@@ -94,7 +94,7 @@ func (k *Kind) Close() { k.transport.CloseIdleConnections() }
 // When ctx ends or call.Kill is closed the connection is closed at once and Stopped is set: to the
 // cause of ctx, or to jobs.ErrShutdown where only Kill was closed.
 func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
-	p, err := k.plans.of(call.Spec.Webhook, call.Rendered)
+	p, err := k.plans.of(call.Spec.Webhook, call.Fresh)
 	if err != nil {
 		return failed(&jobs.Failure{Kind: jobs.FailInvalid, Message: err.Error()})
 	}
