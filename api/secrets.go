@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"slices"
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
