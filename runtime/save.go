@@ -105,6 +105,16 @@ func (r *Runtime) compileAll(ctx context.Context, in *Changes) error {
 	return errors.Join(wrong...)
 }
 
+// uncallable gives what a job's kind cannot execute on this server, as far as it knows that when
+// the job is saved.
+func (r *Runtime) uncallable(j *jobs.Job) []jobs.Fault {
+	checker, ok := r.cfg.Kinds[j.Kind()].(jobs.Checker)
+	if !ok {
+		return nil
+	}
+	return checker.Check(j.Spec())
+}
+
 // forget drops what was read of documents before they changed.
 func (r *Runtime) forget(in *Changes, removed []store.Removed) {
 	policies, names := len(in.Policies) > 0, make([]string, 0, len(in.Jobs)+len(removed))
