@@ -27,10 +27,12 @@ type Secrets struct {
 
 	writing sync.Mutex // changes act one after another
 
+	opening sync.Mutex // one mask is made at a time
+
 	mu     sync.RWMutex
 	ring   keyRing
 	sealed map[string]store.Secret
-	opened map[*jobs.Prepared]*opened // until a change
+	opened *openedSets
 }
 
 // SecretInfo is what may be known of a secret.
@@ -85,7 +87,7 @@ func (s *Secrets) read(ctx context.Context) error {
 		sealed[secret.Name] = secret
 	}
 	s.mu.Lock()
-	s.sealed, s.opened = sealed, nil
+	s.sealed, s.opened = sealed, &openedSets{}
 	s.mu.Unlock()
 	return nil
 }
@@ -166,7 +168,7 @@ func (s *Secrets) Put(
 		return info, false, err
 	}
 	s.mu.Lock()
-	s.sealed[name], s.opened = saved, nil
+	s.sealed[name], s.opened = saved, &openedSets{}
 	info = s.info(saved)
 	s.mu.Unlock()
 	// A run may have been held between the commit and now: it looks once more.
@@ -191,7 +193,7 @@ func (s *Secrets) Delete(
 	}
 	s.mu.Lock()
 	delete(s.sealed, name)
-	s.opened = nil
+	s.opened = &openedSets{}
 	s.mu.Unlock()
 	return nil
 }
@@ -216,7 +218,7 @@ func (s *Secrets) Rotate(ctx context.Context, by store.By) (done Rotated, err er
 	}
 	s.mu.Lock()
 	before := s.ring[0]
-	s.ring, s.opened = ring, nil
+	s.ring, s.opened = ring, &openedSets{}
 	s.mu.Unlock()
 	if done, err = s.reseal(ctx, ring, by, false); err != nil {
 		return done, err
@@ -228,7 +230,7 @@ func (s *Secrets) Rotate(ctx context.Context, by store.By) (done Rotated, err er
 		return done, nil
 	}
 	s.mu.Lock()
-	s.ring, s.opened = ring, nil
+	s.ring, s.opened = ring, &openedSets{}
 	s.mu.Unlock()
 	return done, nil
 }

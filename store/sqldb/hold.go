@@ -42,7 +42,7 @@ func (s *Store) hold(tx Tx, f *store.Finish) (changed int64, err error) {
 }
 
 // releaseStep is how many runs one transaction lets go: others wait for it.
-const releaseStep = 5000
+const releaseStep = 2000
 
 // Release implements store.Queue.
 func (s *Store) Release(ctx context.Context, secrets []string) (more bool, err error) {

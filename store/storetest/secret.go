@@ -181,7 +181,7 @@ var heldClaims = []claim{
 	}},
 	{"ManyAreReleasedInStepsTheOldestFirst", func(w *world) {
 		w.jobs("a")
-		const many = 12_000
+		const many = 5_000
 		ids := w.enqueueN(many, "a")
 		for taken := 0; taken < many; {
 			var ends []store.Finish
