@@ -130,10 +130,10 @@ func AppliedOf(saved runtime.Saved) *wire.Applied {
 }
 
 func missingText(secrets []string) string {
-	what := "the secret " + secrets[0] + " is not set: runs are held until it is"
+	what := "the secret " + secrets[0] + " is not set: until it is, runs that need it are held, and doors are shut"
 	if n := len(secrets); n > 1 {
 		what = "the secrets " + strings.Join(secrets[:n-1], ", ") + " and " + secrets[n-1] +
-			" are not set: runs are held until they are"
+			" are not set: until they are, runs that need them are held, and doors are shut"
 	}
 	return what
 }
@@ -167,19 +167,24 @@ func actionOf(isNew, isChanged bool) string {
 
 func exportAll(c *call) error {
 	set, only := c.query.Get("set"), c.query.Has("set")
-	out := wire.Export{Jobs: []jobs.Raw{}}
-	policies, err := c.policiesByName()
+	policies, all := map[string]*jobs.Policy{}, map[string]*jobs.Job{}
+	err := store.Each(func(p store.Page) ([]*jobs.Policy, string, error) {
+		return c.s.rt.Policies(c.ctx(), p)
+	}, func(p *jobs.Policy) { policies[p.Name] = p })
 	if err != nil {
 		return err
 	}
+	err = store.Each(func(p store.Page) ([]*jobs.Job, string, error) {
+		return c.s.rt.Store().Jobs(c.ctx(), p)
+	}, func(j *jobs.Job) { all[j.Name] = j })
+	if err != nil {
+		return err
+	}
+	out := wire.Export{Jobs: []jobs.Raw{}}
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		if p := policies[name]; !p.BuiltIn && (!only || p.Set == set) {
 			out.Policies = append(out.Policies, p.Document())
 		}
-	}
-	all, err := c.jobsByName()
-	if err != nil {
-		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if j := all[name]; c.who.reaches(name) && (!only || j.Set == set) {
@@ -187,40 +192,6 @@ func exportAll(c *call) error {
 		}
 	}
 	return c.answer(200, &out)
-}
-
-func (c *call) policiesByName() (map[string]*jobs.Policy, error) {
-	all := map[string]*jobs.Policy{}
-	page := store.Page{Limit: maxLimit}
-	for {
-		list, next, err := c.s.rt.Policies(c.ctx(), page)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range list {
-			all[p.Name] = p
-		}
-		if page.Cursor = next; next == "" {
-			return all, nil
-		}
-	}
-}
-
-func (c *call) jobsByName() (map[string]*jobs.Job, error) {
-	all := map[string]*jobs.Job{}
-	page := store.Page{Limit: maxLimit}
-	for {
-		list, next, err := c.s.rt.Store().Jobs(c.ctx(), page)
-		if err != nil {
-			return nil, err
-		}
-		for _, j := range list {
-			all[j.Name] = j
-		}
-		if page.Cursor = next; next == "" {
-			return all, nil
-		}
-	}
 }
 
 func getRetry(c *call) error {

@@ -146,8 +146,8 @@ func backtest(c *call) error {
 		if body.Job == "" {
 			found = append(found, jobs.Fault{Location: "job", Message: "is missing: want a job's name"})
 		}
-		var ok bool
-		if since, ok = instant(body.Since, c.s.rt.Now()); !ok {
+		var err error
+		if since, err = jobs.ParseSince(body.Since, c.s.rt.Now()); err != nil && body.Since != "" {
 			found = append(found, jobs.Fault{
 				Location: "since",
 				Message:  `want a time such as 2026-11-29T02:00:00Z, or a duration such as "7d"`,
@@ -183,18 +183,6 @@ func placeOfRule(by string, given bool) string {
 		return fmt.Sprintf("body.rules[%d].if", n-1)
 	}
 	return "body.job"
-}
-
-// instant reads a time, or a duration before now; "" is the beginning.
-func instant(text string, now jobs.Time) (at jobs.Time, ok bool) {
-	if text == "" {
-		return 0, true
-	}
-	if d, err := jobs.ParseDuration(text); err == nil {
-		return now.Add(-d.Std()), true
-	}
-	at, err := jobs.ParseTime(text)
-	return at, err == nil
 }
 
 // backtest replays unless too many do.

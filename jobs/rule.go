@@ -178,6 +178,10 @@ func exprErrorOf(src string, err error) *ExprError {
 		fmt.Sprintf("the expression is too large: at most %d parts", maxNodes),
 		`token EOF`, "end of the expression",
 	).Replace(oneLine(at.Message))
+	if what, _, ok := strings.Cut(message, " literal: strconv."); ok {
+		message = what + " literal: want a number from -9223372036854775808 to 9223372036854775807, " +
+			"or one with a fraction"
+	}
 	if strings.Contains(message, "duration and int") || strings.Contains(message, "int and duration") {
 		message += `; write a duration as duration("90s")`
 	}

@@ -105,6 +105,14 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 // Duration is a length of time, written "250ms", "90s", "1h30m", "7d".
 type Duration time.Duration
 
+// ParseSince reads a time, or a duration that counts back from now.
+func ParseSince(text string, now Time) (Time, error) {
+	if d, err := ParseDuration(text); err == nil {
+		return now.Add(-d.Std()), nil
+	}
+	return ParseTime(text)
+}
+
 // MaxDuration bounds every duration a document may hold: ten years.
 const MaxDuration = 3653 * 24 * time.Hour
 

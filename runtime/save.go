@@ -30,7 +30,8 @@ type Saved struct {
 	Jobs     []store.SavedJob
 	Policies []SavedPolicy
 	Removed  []store.Removed
-	// Missing are, by job, the secrets it needs and that are not there: its runs will be held.
+	// Missing are, by job, the secrets it needs and that are not there: its runs will be held,
+	// its doors shut.
 	Missing map[string][]string
 }
 
@@ -68,7 +69,7 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	saved.Missing = r.missingSecrets(done.Jobs)
 	if !in.DryRun {
 		for name, missing := range saved.Missing {
-			r.log.Warn("a job needs secrets that are not set: its runs are held until they are",
+			r.log.Warn("a job needs secrets that are not set: until they are, runs are held and doors are shut",
 				"job", name, "secrets", strings.Join(missing, " "))
 		}
 	}
@@ -102,6 +103,16 @@ func (r *Runtime) compileAll(ctx context.Context, in *Changes) error {
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// uncallable gives what a job's kind cannot execute on this server, as far as it knows that when
+// the job is saved.
+func (r *Runtime) uncallable(j *jobs.Job) []jobs.Fault {
+	checker, ok := r.cfg.Kinds[j.Kind()].(jobs.Checker)
+	if !ok {
+		return nil
+	}
+	return checker.Check(j.Spec())
 }
 
 // forget drops what was read of documents before they changed.

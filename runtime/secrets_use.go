@@ -45,20 +45,16 @@ func (r *Runtime) missingSecrets(saved []store.SavedJob) map[string][]string {
 
 // SecretUsers are the names of the jobs that need a secret.
 func (r *Runtime) SecretUsers(ctx context.Context, name string) (users []string, err error) {
-	for page := (store.Page{Limit: 1000}); ; {
-		list, next, err := r.store.Jobs(ctx, page)
-		if err != nil {
-			return nil, fmt.Errorf("look for jobs that name a secret: %w", err)
+	err = store.Each(func(p store.Page) ([]*jobs.Job, string, error) {
+		return r.store.Jobs(ctx, p)
+	}, func(job *jobs.Job) {
+		if slices.Contains(secretsOf(job), name) {
+			users = append(users, job.Name)
 		}
-		for _, job := range list {
-			if slices.Contains(secretsOf(job), name) {
-				users = append(users, job.Name)
-			}
-		}
-		if next == "" {
-			slices.Sort(users)
-			return users, nil
-		}
-		page.Cursor = next
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for jobs that name a secret: %w", err)
 	}
+	slices.Sort(users)
+	return users, nil
 }

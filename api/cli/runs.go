@@ -70,21 +70,13 @@ func (cmd runsListCmd) filter(now time.Time) (url.Values, error) {
 		if value == "" {
 			continue
 		}
-		at, err := instant(value, now)
+		at, err := jobs.ParseSince(value, jobs.TimeOf(now))
 		if err != nil {
 			return nil, usage("--%s: %w", name, err)
 		}
 		q.Set(name, at.String())
 	}
 	return q, nil
-}
-
-// instant reads a time, or a duration before now.
-func instant(text string, now time.Time) (jobs.Time, error) {
-	if d, err := jobs.ParseDuration(text); err == nil {
-		return jobs.TimeOf(now.Add(-d.Std())), nil
-	}
-	return jobs.ParseTime(text)
 }
 
 func attemptsOf(r *wire.Run) string {

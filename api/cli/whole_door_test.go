@@ -192,6 +192,15 @@ func TestEachSenderIsLetInByItsSignatureOnce(t *testing.T) {
 	if n := len(p.runsOf("trigger=inbound")); n != 8 {
 		t.Errorf("%d runs came in, want 8", n)
 	}
+	// Spelled so that it leads nowhere it is kept out of the log all the same.
+	for _, path := range []string{
+		"/in/hook/secret/path-cAnary/0815", "//in/hook/secret/path-cAnary", "/IN/hook/secret/path-cAnary",
+		"/in//hook/secret//path-cAnary/", "/v1/x/in/hook/secret/path-cAnary", "/in/hook/secret/path-cAnary/../x",
+	} {
+		if status, text, err := p.try("POST", path, "{}"); err != nil || status/100 != 4 {
+			t.Errorf("%s: %d %s %v", path, status, text, err)
+		}
+	}
 	p.stop(syscall.SIGTERM)
 	for _, form := range []string{pathSecret, "cAnary", "path-"} {
 		if strings.Contains(p.log.String()+p.out.String(), form) {

@@ -33,6 +33,7 @@ CREATE TABLE documents (
     UNIQUE (kind, name)
 ) STRICT;
 
+-- Apply: what bears a set.
 CREATE INDEX documents_set ON documents (in_set) WHERE in_set IS NOT NULL;
 -- Lists of a kind.
 CREATE INDEX documents_kind ON documents (kind);
