@@ -130,10 +130,10 @@ func AppliedOf(saved runtime.Saved) *wire.Applied {
 }
 
 func missingText(secrets []string) string {
-	what := "the secret " + secrets[0] + " is not set: runs are held until it is"
+	what := "the secret " + secrets[0] + " is not set: until it is, runs that need it are held, and doors are shut"
 	if n := len(secrets); n > 1 {
 		what = "the secrets " + strings.Join(secrets[:n-1], ", ") + " and " + secrets[n-1] +
-			" are not set: runs are held until they are"
+			" are not set: until they are, runs that need them are held, and doors are shut"
 	}
 	return what
 }

@@ -157,6 +157,10 @@ func TestApplyWarnsOfSecretsThatAreMissing(t *testing.T) {
 	if ts.call("POST", "/v1/apply", body).want(200).into(&done); len(done.Warnings) != 0 {
 		t.Errorf("warnings: %v", done.Warnings)
 	}
+	ts.call("POST", "/v1/apply", `{"jobs":{"b":{"script":"x","inbound":[{"name":"in","verify":"github","secret":"{{ secrets.GH }}"}]}}}`).into(&done)
+	if len(done.Warnings) != 1 || !strings.HasSuffix(done.Warnings[0].Message, "doors shut") {
+		t.Errorf("warnings: %v", done.Warnings)
+	}
 }
 
 func TestAnExportAppliedAgainChangesNothing(t *testing.T) {
@@ -237,5 +241,18 @@ func BenchmarkApplyOfThousandJobs(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestAnApplyListsABoundedNumberOfFaults(t *testing.T) {
+	ts := newTestServer(t)
+	var body strings.Builder
+	for i := range 700 {
+		fmt.Fprintf(&body, `,"j%d":{"script":"x","on_success":[{"job":"gone"}],"retry":{"policy":"gone"}}`, i)
+	}
+	a := ts.call("POST", "/v1/apply", `{"jobs":{`+body.String()[1:]+`}}`)
+	a.problem(probInvalid)
+	if got := a.field("errors.1000.message"); got != "and 400 more faults" || a.field("errors.1001.message") != "" {
+		t.Errorf("the list ends with %q, %q", got, a.field("errors.1001.message"))
 	}
 }

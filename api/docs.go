@@ -46,21 +46,27 @@ var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
 <h1>Nightshift API</h1>
 {{range .Intro}}<p>{{.}}</p>
 {{end}}<p>Every call bears <code>Authorization: Bearer TOKEN</code>, but for those marked open. The exact
-shapes are in <a href="/openapi.json">/openapi.json</a>.</p>
-<nav>{{range .Tags}}<a href="#tag-{{.Name}}">{{.Name}}</a>{{end}}<a href="#errors">errors</a></nav>
+description is <a href="/openapi.json">/openapi.json</a>.</p>
+<nav>{{range .Tags}}<a href="#tag-{{.Name}}">{{.Name}}</a>{{end}}<a href="#errors">errors</a> <a href="#shapes">shapes</a></nav>
 {{range .Tags}}<h2 id="tag-{{.Name}}">{{.Name}}</h2><p>{{.Doc}}</p>
 {{range .Routes}}<section id="{{.ID}}"><h3><code>{{.Method}} {{.Path}}</code></h3>
 <p>{{.Summary}}. <em>{{.Scope}}</em></p>{{with .More}}<p>{{.}}</p>{{end}}
 {{with .Params}}<dl>
 {{range .}}<dt><code>{{.Name}}</code></dt><dd>{{.Doc}}</dd>
 {{end}}</dl>{{end}}
-{{range .Bodies}}<h4>{{.Head}}</h4>{{range .Examples}}
+{{range .Bodies}}<h4>{{.Head}}{{with .Shape}}: <a href="#shape-{{.}}">{{.}}</a>{{end}}</h4>{{range .Examples}}
 <details><summary>{{.Title}}</summary><pre>{{.Text}}</pre></details>{{end}}
 {{end}}<h4>Errors</h4><p>{{range .Problems}}<a href="#problem-{{.Name}}">{{.Status}} {{.Name}}</a> {{end}}</p>
 </section>{{end}}{{end}}
 <h2 id="errors">errors</h2><p>application/problem+json (RFC 9457); the type is one of:</p>
 {{range .Problems}}<section id="problem-{{.Name}}"><h3>{{.Status}} <code>{{.Type}}</code></h3>
 <p>{{.Title}}</p><pre>{{.Text}}</pre></section>
+{{end}}
+<h2 id="shapes">shapes</h2><p>The fields of bodies and answers.</p>
+{{range .Shapes}}<section id="shape-{{.Name}}"><h3>{{.Name}}</h3><dl>
+{{range .Fields}}<dt><code>{{.Name}}</code></dt><dd>{{.Doc}}
+<em>{{if .Ref}}<a href="#shape-{{.Ref}}">{{.Type}}</a>{{else}}{{.Type}}{{end}}</em></dd>
+{{end}}</dl></section>
 {{end}}
 </body></html>
 `))
@@ -70,6 +76,7 @@ type docsParam struct{ Name, Doc string }
 // docsBody is what is sent, or what is answered under one status.
 type docsBody struct {
 	Head     string
+	Shape    string // its name among the shapes; "": none
 	Examples []docsExample
 }
 
@@ -92,14 +99,22 @@ type docsProblem struct {
 	Name, Type, Title, Text string
 }
 
-// renderDocs makes the page of the routes: no scripts, nothing from elsewhere.
-func renderDocs(routes []*route) ([]byte, error) {
+// renderDocs makes the page of the routes, with the shapes of their description: no scripts,
+// nothing from elsewhere.
+func renderDocs(routes []*route, spec []byte) ([]byte, error) {
+	var described specText
+	if err := json.Unmarshal(spec, &described); err != nil {
+		return nil, fmt.Errorf("read the description: %w", err)
+	}
 	var page struct {
 		Style    template.CSS
 		Intro    []string
 		Tags     []*docsTag
 		Problems []docsProblem
+		Shapes   []docsShape
 	}
+	page.Shapes = described.shapes()
+	bodyShapes := described.bodyShapes()
 	page.Style = docsStyle
 	page.Intro = strings.Split(conventions, "\n\n")
 	examples, err := problemExamples()
@@ -119,17 +134,17 @@ func renderDocs(routes []*route) ([]byte, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("the tag %s of %s is not in the list of tags", r.tag, r.id)
 		}
-		page.Tags[i].Routes = append(page.Tags[i].Routes, docsOf(r))
+		page.Tags[i].Routes = append(page.Tags[i].Routes, docsOf(r, bodyShapes))
 	}
 	var out bytes.Buffer
 	err = docsPage.Execute(&out, page)
 	return out.Bytes(), err
 }
 
-func docsOf(r *route) docsRoute {
+func docsOf(r *route, shapes map[string]string) docsRoute {
 	view := docsRoute{
 		ID: r.id, Method: r.method, Path: pathParam.ReplaceAllString(r.path, "{$1}"),
-		Summary: r.summary, More: r.more, Scope: "Open.", Bodies: docsBodies(r),
+		Summary: r.summary, More: r.more, Scope: "Open.", Bodies: docsBodies(r, shapes),
 	}
 	if r.opens != 0 {
 		view.Scope = "Scope: " + r.opens.String() + "."
@@ -151,17 +166,18 @@ func docsOf(r *route) docsRoute {
 	return view
 }
 
-func docsBodies(r *route) (all []docsBody) {
+func docsBodies(r *route, shapes map[string]string) (all []docsBody) {
 	if r.in != nil || r.payload {
 		head := "Body"
 		if r.optional {
 			head = "Body, may be left out"
 		}
-		all = append(all, docsBody{head, docsExamples(samplesOf(r, 0, "", r.in), "")})
+		all = append(all, docsBody{head, shapes[r.id], docsExamples(samplesOf(r, 0, "", r.in), "")})
 	}
 	for _, out := range r.out {
 		doc := cmp.Or(out.doc, http.StatusText(out.status))
-		body := docsBody{Head: strconv.Itoa(out.status) + " " + doc}
+		status := strconv.Itoa(out.status)
+		body := docsBody{Head: status + " " + doc, Shape: shapes[r.id+" "+status]}
 		if out.media == nil {
 			body.Examples = docsExamples(samplesOf(r, out.status, "", out.body), "")
 		}

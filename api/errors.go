@@ -187,7 +187,7 @@ func (s *Server) problemOf(err error) *problem {
 	case errors.Is(err, store.ErrExists):
 		return refuse(probExists, "use PUT to replace it")
 	case errors.Is(err, store.ErrStale):
-		return refuse(probStale, "the If-Match of the call does not name what stands now")
+		return refuse(probStale, "the If-Match or If-None-Match of the call does not hold for what stands now")
 	case errors.Is(err, store.ErrState):
 		return refuse(probState, "what the call names is not in a state that allows it")
 	case errors.As(err, &fromWeb):

@@ -119,11 +119,7 @@ func adaptDef(name string, def object) {
 		if !slices.Contains(required, any(field)) && !takesAnything(p) {
 			p = orNullPart(p)
 		}
-		doc := fileDocs[docs+"."+field]
-		if doc == "" {
-			doc = jobDocs[docs][field]
-		}
-		properties[field] = documentedPart(doc, p)
+		properties[field] = documentedPart(fieldDoc(docs, field), p)
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func knock(c *call) error {
 	delivery := runtime.Delivery{
 		Job: c.Param("name"), Door: c.Param("door"),
 		Request: jobs.DoorRequest{
-			Headers: lowerHeaders(c.Request().Header), Body: body, PathSecret: c.Param("secret"),
+			Headers: lowerHeaders(c.Request().Header), Body: body, PathSecret: c.pathSecret(),
 		},
 	}
 	if parent := c.Request().Header.Get("Traceparent"); traceparent.MatchString(parent) {
@@ -47,15 +48,29 @@ func knock(c *call) error {
 	return c.answer(http.StatusAccepted, &brief)
 }
 
-// turnedAway tells the sender what is wrong with its signature, and the log of doors that do not
-// exist: those look like any that wants a signature.
-func (c *call) turnedAway(d *runtime.Delivery, err error) error {
-	logged, told := "there is no such door", "want the signature of the sender that the door is for"
-	var why *jobs.RefusedError
-	if errors.As(err, &why) {
-		logged, told = why.Message, why.Message
+// pathSecret is the last element of the path. The router leaves it as it came where it holds %2F.
+func (c *call) pathSecret() string {
+	secret := c.Param("secret")
+	if c.Request().URL.RawPath != "" {
+		if plain, err := url.PathUnescape(secret); err == nil {
+			return plain
+		}
 	}
-	c.s.log.Warn("a delivery was refused", "job", clip(d.Job), "door", clip(d.Door), "error", logged)
+	return secret
+}
+
+// turnedAway logs why, for whoever sets the door up. Who has not shown the secret is not told: all
+// doors are alike to them, those that are not there too.
+func (c *call) turnedAway(d *runtime.Delivery, err error) error {
+	why, told := "there is no such door", "want the signature of the sender that the door is for"
+	var refused *jobs.RefusedError
+	if errors.As(err, &refused) {
+		why = refused.Message
+		if refused.Reason == jobs.RefusedStale { // signed by the secret all the same
+			told = why
+		}
+	}
+	c.s.log.Warn("a delivery was refused", "job", clip(d.Job), "door", clip(d.Door), "error", why)
 	return refuse(probSignature, "%s", told)
 }
 

@@ -42,7 +42,7 @@ type applyDocument struct {
 
 // Schema describes any JSON value.
 func (anyJSON) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: "Any JSON, kept and answered byte for byte"}
+	return &huma.Schema{Description: anyJSONDoc}
 }
 
 // Schema describes an instant.
@@ -307,13 +307,16 @@ func problemsOf(r *route) map[int][]problemKind {
 	return byStatus
 }
 
+// anyJSONDoc is said of values that are not looked into, where nothing better is.
+const anyJSONDoc = "Any JSON, kept and answered byte for byte"
+
 // refine adds to the schemas what the types of the domain do not say of themselves.
 func (d *description) refine() {
 	all := d.registry.Map()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		schema := all[name]
-		for field, doc := range jobDocs[name] {
-			if p := schema.Properties[field]; p != nil {
+		for field, p := range schema.Properties {
+			if doc := fieldDoc(name, field); doc != "" && (p.Description == "" || p.Description == anyJSONDoc) {
 				schema.Properties[field] = documented(p, doc)
 			}
 		}

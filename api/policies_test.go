@@ -1,7 +1,9 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -107,5 +109,31 @@ func TestAChangedPolicyDecidesTheNextFailure(t *testing.T) {
 	run = ts.until(ts.enqueue("b", ""), "failed")
 	if got := run.field("attempts.2.decision.by"); got != "max_attempts" {
 		t.Errorf("the third attempt was decided by %q: %s", got, run.body)
+	}
+}
+
+func TestPagesOfPoliciesKeepTheirLimit(t *testing.T) {
+	ts := newTestServer(t)
+	for _, name := range []string{"a", "b", "c"} {
+		ts.call("PUT", "/v1/policies/"+name, `{"max_attempts":3}`).want(201)
+	}
+	for limit := 1; limit <= 5; limit++ {
+		var seen []string
+		for cursor := ""; ; {
+			page := ts.call("GET", fmt.Sprintf("/v1/policies?limit=%d&cursor=%s", limit, cursor), "").want(200)
+			n := 0
+			for ; page.field(fmt.Sprintf("items.%d.name", n)) != ""; n++ {
+				seen = append(seen, page.field(fmt.Sprintf("items.%d.name", n)))
+			}
+			if n == 0 || n > limit {
+				t.Fatalf("limit %d: a page of %d", limit, n)
+			}
+			if cursor = page.field("next"); cursor == "" {
+				break
+			}
+		}
+		if !slices.Equal(seen, []string{"c", "b", "a", "default"}) {
+			t.Errorf("limit %d: %v", limit, seen)
+		}
 	}
 }

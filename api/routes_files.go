@@ -93,7 +93,8 @@ func policyRoutes() []*route {
 			method: "PUT", path: "/v1/policies/:name", opens: scopeAdmin, whole: true, body: maxBody,
 			handle: putPolicy, tag: "policies", id: "put-policy", summary: "Register or replace a policy",
 			more: "It counts from the next failed attempt on, for every job that falls to it. The same " +
-				"document again changes nothing. State (built_in, set, times) is ignored.",
+				"document again changes nothing. State (built_in, set, times) is ignored. What the policy " +
+				"default leaves out is as it is built in, its rules too: rules: [] has none.",
 			in: policyDocument{}, headers: []param{headerMatch, headerNone},
 			out: append(policy, outcome{
 				status: 201, body: jobs.Policy{}, etag: true, doc: "Registered",

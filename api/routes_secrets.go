@@ -5,7 +5,7 @@ import "nightshift/api/wire"
 func secretRoutes() []*route {
 	return []*route{
 		{
-			method: "GET", path: "/v1/secrets", opens: scopeAdmin, whole: true, query: paging,
+			method: "GET", path: "/v1/secrets", opens: scopeRead, query: paging,
 			handle: listSecrets, tag: "secrets", id: "list-secrets",
 			summary: "List secrets, newest first, without their values",
 			out:     []outcome{{status: 200, body: wire.Secrets{}}},
@@ -19,8 +19,9 @@ func secretRoutes() []*route {
 			problems: []problemKind{probExists},
 		},
 		{
-			method: "GET", path: "/v1/secrets/:name", opens: scopeAdmin, whole: true, handle: getSecret,
+			method: "GET", path: "/v1/secrets/:name", opens: scopeRead, handle: getSecret,
 			tag: "secrets", id: "get-secret", summary: "Show a secret without its value",
+			more:     "Of the jobs that name it, those that the token reaches.",
 			out:      []outcome{{status: 200, body: wire.SecretUse{}, etag: true}},
 			problems: []problemKind{probNotFound},
 		},

@@ -43,9 +43,21 @@ func saveError(err error, place func(kind string, i int, f jobs.Fault) jobs.Faul
 		}
 	}
 	if faults != nil {
-		return invalid(append(faults, conflicts...))
+		kind, conflicts = probInvalid, append(faults, conflicts...)
 	}
-	return &problem{kind: kind, detail: summary(conflicts), faults: conflicts}
+	return &problem{kind: kind, detail: summary(conflicts), faults: listed(conflicts)}
+}
+
+// maxListed is how many faults an answer lists.
+const maxListed = 1000
+
+// listed bounds a list of faults, and says how many there are besides.
+func listed(faults []jobs.Fault) []jobs.Fault {
+	more := len(faults) - maxListed
+	if more <= 0 {
+		return faults
+	}
+	return append(faults[:maxListed:maxListed], jobs.Fault{Message: fmt.Sprintf("and %d more faults", more)})
 }
 
 // entryFaults are the faults of a document, located in it.

@@ -10,7 +10,7 @@ type scopes uint8
 
 // The rights. Operate holds read and enqueue, admin all.
 const (
-	scopeRead    scopes = 1 << iota // every GET, but of tokens and the audit
+	scopeRead    scopes = 1 << iota // every GET, but of tokens and the audit; questions about rules
 	scopeEnqueue                    // makes runs, and reads those it made
 	scopeOperate                    // cancel, run-now, requeue, pause, resume
 	scopeAdmin                      // everything

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"slices"
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
@@ -45,6 +46,7 @@ func (c *call) answerSecret(status int, info runtime.SecretInfo) error {
 	if err != nil {
 		return err
 	}
+	users = slices.DeleteFunc(users, func(job string) bool { return !c.who.reaches(job) })
 	c.Response().Header().Set("ETag", etag(info.Revision))
 	return c.answer(status, &wire.SecretUse{
 		Name: info.Name, Readable: info.Readable, CreatedAt: info.CreatedAt, UpdatedAt: info.UpdatedAt,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,4 +150,29 @@ func TestAnApplyWarnsOfSecretsThatAreNotSet(t *testing.T) {
 	if got := ts.call("POST", "/v1/apply", doc).want(200); got.field("warnings.0.name") != "" {
 		t.Errorf("all are set: %s", got.body)
 	}
+}
+
+func TestReadShowsSecretsAndWhichOfItsJobsNameThem(t *testing.T) {
+	ts := newTestServer(t)
+	ts.call("PUT", "/v1/secrets/SYNC", `{"value":"hunter2hunter2"}`).want(201)
+	for _, job := range []string{"mail-a", "sync"} {
+		ts.call("PUT", "/v1/jobs/"+job, `{"webhook":{"url":"https://h/","headers":{"A":"{{ secrets.SYNC }}"}}}`).want(201)
+	}
+	whole := as(ts.token(`{"name":"whole","scopes":["read"]}`))
+	narrow := as(ts.token(`{"name":"narrow","scopes":["read"],"jobs":["mail-*"]}`))
+	for _, who := range [][]string{whole, narrow} {
+		if got := ts.call("GET", "/v1/secrets", "", who...).want(200); got.field("items.0.name") != "SYNC" {
+			t.Errorf("list: %s", got.body)
+		}
+	}
+	for _, c := range []struct{ who, users []string }{{whole, []string{"mail-a", "sync"}}, {narrow, []string{"mail-a"}}} {
+		got := ts.call("GET", "/v1/secrets/SYNC", "", c.who...).want(200)
+		if users := got.field("used_by"); users != fmt.Sprint(c.users) {
+			t.Errorf("used by: %s, want %v", got.body, c.users)
+		}
+		if bytes.Contains(got.body, []byte("hunter2")) || got.header.Get("ETag") == "" {
+			t.Errorf("%s, ETag %s", got.body, got.header.Get("ETag"))
+		}
+	}
+	ts.call("DELETE", "/v1/secrets/SYNC", "", whole...).problem(probForbidden)
 }

@@ -95,7 +95,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if s.spec, err = describe(s.routes, cfg.Version, cfg.URL); err != nil {
 		return nil, fmt.Errorf("describe the routes: %w", err)
 	}
-	if s.docs, err = renderDocs(s.routes); err != nil {
+	if s.docs, err = renderDocs(s.routes, s.spec); err != nil {
 		return nil, fmt.Errorf("render the page of the routes: %w", err)
 	}
 	s.http = &http.Server{
@@ -239,11 +239,21 @@ func (b *watchedBody) refused() {
 	b.deadline(unreadGrace)
 }
 
-// loggedPath is a path without what opens a door: /in/JOB/NAME/SECRET.
+// loggedPath is a path without what opens a door: /in/JOB/NAME/SECRET, also where somebody has spelled
+// it so that it leads nowhere.
 func loggedPath(path string) string {
-	if rest, ok := strings.CutPrefix(path, "/in/"); ok {
-		if parts := strings.SplitN(rest, "/", 3); len(parts) == 3 {
-			path = "/in/" + parts[0] + "/" + parts[1] + "/***"
+	parts := strings.Split(path, "/")
+	seen := -1 // elements after "in"
+	for i, part := range parts {
+		switch {
+		case seen < 0 && strings.EqualFold(part, "in"):
+			seen = 0
+		case seen < 0 || part == "":
+		case seen < 2:
+			seen++
+		default:
+			path = strings.Join(parts[:i], "/") + "/***"
+			return path[:min(len(path), 200)]
 		}
 	}
 	return path[:min(len(path), 200)]

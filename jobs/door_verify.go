@@ -66,6 +66,9 @@ func VerifyDoor(verify, secret string, rq DoorRequest, now time.Time) (string, e
 	if secret == "" {
 		return "", refuse(RefusedSecret, "this door has no secret: nothing can come in")
 	}
+	if rq.PathSecret != "" && verify != VerifySecret {
+		return "", refuse(RefusedMalformed, "the path: want it to end with the name of the door")
+	}
 	switch verify {
 	case VerifyGitHub:
 		return verifyGitHub(secret, rq)

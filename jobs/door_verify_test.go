@@ -136,6 +136,8 @@ func TestDoorStaysShutToChangedBodies(t *testing.T) {
 	wantRefused(t, VerifyStandardWebhooks, secret, rq.withBody(standardBody+" "), at, RefusedForged, "")
 	wantRefused(t, VerifyStandardWebhooks, secret, rq.with("webhook-id", "msg_2"), at, RefusedForged, "")
 	wantRefused(t, VerifyStandardWebhooks, secret, rq.with("webhook-timestamp", "1614265331"), at, RefusedForged, "")
+	elsewhere := DoorRequest{Headers: rq.Headers, Body: rq.Body, PathSecret: secret}
+	wantRefused(t, VerifyStandardWebhooks, secret, elsewhere, at, RefusedMalformed, "the path")
 	wantRefused(t, VerifySecret, "secret-7", DoorRequest{PathSecret: "secret-8"}, at, RefusedForged, "path")
 	wantRefused(t, VerifySecret, "secret-7", DoorRequest{PathSecret: "secret-"}, at, RefusedForged, "path")
 }
@@ -287,10 +289,13 @@ func FuzzSignature(f *testing.F) {
 	add(VerifySecret, "a", DoorRequest{})
 	f.Add(VerifyStripe, "s", "t=1,,v1==,v1", "", "", []byte(`{"id":"\u0000"}`))
 	f.Fuzz(func(t *testing.T, verify, secret, sum, id, stamp string, body []byte) {
-		rq := DoorRequest{Body: body, PathSecret: sum, Headers: map[string]string{
+		rq := DoorRequest{Body: body, Headers: map[string]string{
 			"x-hub-signature-256": sum, "stripe-signature": sum, "webhook-signature": sum,
 			"x-github-delivery": id, "webhook-id": id, "webhook-timestamp": stamp,
 		}}
+		if verify == VerifySecret {
+			rq.PathSecret = sum
+		}
 		delivery, err := VerifyDoor(verify, secret, rq, at)
 		if err == nil {
 			checkLetIn(t, verify, secret, delivery, rq)

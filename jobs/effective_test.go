@@ -72,3 +72,26 @@ func TestEffectiveRetryOfAJobWithoutSettingsIsThePolicyDefault(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestAPolicyDefaultThatSaysNothingOfRulesKeepsThoseBuiltIn(t *testing.T) {
+	for text, want := range map[string]int{
+		`{"max_attempts":2}`:              1 + len(DefaultPolicy().Rules),
+		`{"max_attempts":2,"rules":null}`: 1 + len(DefaultPolicy().Rules),
+		`{"max_attempts":2,"rules":[]}`:   1,
+	} {
+		own, err := ParsePolicy([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own, err = ParsePolicyDocument("default", own.Document()); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := Compile(&Job{Name: "a"}, nil, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan.EffectiveRetry(); len(got.Rules) != want || got.MaxAttempts.Value != 2 {
+			t.Errorf("%s: %d rules, want %d", text, len(got.Rules), want)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (f *File) readYAML(data []byte) error {
 	source := yaml.NewDecoder(bytes.NewReader(data))
 	err := source.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		f.fault(0, 0, "", "holds nothing to apply: the file is empty")
+		f.fault(0, 0, "", "holds nothing: the file is empty")
 		return f.invalid()
 	}
 	more := err
@@ -34,6 +34,9 @@ func (f *File) readYAML(data []byte) error {
 	case !errors.Is(more, io.EOF):
 		parts := yamlLine.FindStringSubmatch(more.Error())
 		line, _ := strconv.Atoi(parts[1])
+		if len(data) <= maxYAMLSearch {
+			line = yamlMistake(data, parts[2])
+		}
 		e := f.syntax(nil, 0, "not YAML: "+parts[2])
 		e.Faults[0].Line, e.Faults[0].Column = line, min(line, 1)
 		e.err = &SyntaxError{Line: line, Column: 1, Msg: parts[2]}

@@ -42,7 +42,7 @@ const notYet = "this version does not have it yet"
 type fileList[T any] struct {
 	list   []*T
 	places []place
-	broken map[*T]bool // could not be read: there is no use in checking them
+	broken map[*T]bool // could not be read whole
 }
 
 // fileSort is what tells the lists of a file apart.

@@ -120,8 +120,8 @@ func ParseFile(name string, data []byte) (*File, error) {
 	f.Jobs, f.places = doc.Jobs.list, doc.Jobs.places
 	f.Policies, f.policyPlaces = doc.Policies.list, doc.Policies.places
 	f.checkDefaults(&doc.Defaults)
-	f.checkPolicies(doc.Policies.broken)
-	if f.checkJobs(doc.Jobs.broken); len(f.found) > 0 {
+	f.checkPolicies(unreadOf(&doc.Policies.fileList, placed))
+	if f.checkJobs(unreadOf(&doc.Jobs.fileList, placed)); len(f.found) > 0 {
 		return nil, f.invalid()
 	}
 	return f, nil
@@ -151,27 +151,53 @@ func beginsWith(data []byte, c byte) bool {
 	return len(data) > 0 && data[0] == c
 }
 
-func (f *File) checkPolicies(broken map[*Policy]bool) {
+// unreadOf gives, for each document of a list that could not be read whole, what could not be,
+// located within it. Nothing is given for one of which too much is wrong to check the rest.
+func unreadOf[T any](l *fileList[T], placed []placed) map[*T][]Fault {
+	unread := map[*T][]Fault{}
+	for i, v := range l.list {
+		if !l.broken[v] {
+			continue
+		}
+		unread[v] = nil
+		at := l.places[i].location
+		for _, p := range placed {
+			if rest, ok := strings.CutPrefix(p.Location, at+"."); ok {
+				unread[v] = append(unread[v], Fault{Location: rest})
+			} else if p.Location == at {
+				unread[v] = nil // it is no document
+				break
+			}
+		}
+	}
+	return unread
+}
+
+func (f *File) checkPolicies(broken map[*Policy][]Fault) {
 	first := map[string]int{}
 	for i, p := range f.Policies {
-		if broken[p] {
+		unread, isBroken := broken[p]
+		if isBroken && unread == nil {
 			continue
 		}
 		p.dropState()
 		list := f.checkName(faults(p.Check()), p.Name, first, i, f.policyPlaces)
+		list = Besides(unread, list)[len(unread):]
 		f.note(f.PlacePolicyFaults(i, list))
 	}
 }
 
 // checkJobs notes what is wrong with the jobs, one by one and together.
-func (f *File) checkJobs(broken map[*Job]bool) {
+func (f *File) checkJobs(broken map[*Job][]Fault) {
 	first := map[string]int{}
 	for i, j := range f.Jobs {
-		if broken[j] {
+		unread, isBroken := broken[j]
+		if isBroken && unread == nil {
 			continue
 		}
 		j.dropState()
 		list := f.checkName(faults(j.faults()), j.Name, first, i, f.places)
+		list = Besides(unread, list)[len(unread):]
 		if len(f.found) >= maxFileFaults {
 			f.more += len(list)
 			continue

@@ -18,7 +18,7 @@ type ruleDocument struct {
 }
 
 // ParseRules reads a file of rules, YAML or JSON as ParseFile does: a list of them, or
-// {rules: [...]}. They are not compiled. Name is what messages call the file. The error is
+// {rules: [...]}. They are compiled only to tell all that is wrong where something cannot be read. Name is what messages call the file. The error is
 // a *FileError.
 func ParseRules(name string, data []byte) (*RuleFile, error) {
 	f := &File{Name: name}
@@ -38,9 +38,14 @@ func ParseRules(name string, data []byte) (*RuleFile, error) {
 	if syntax != nil {
 		return nil, f.syntax(f.text, syntax.Offset, syntax.Msg)
 	}
-	for _, p := range placed {
+	unread := make([]Fault, len(placed))
+	for i, p := range placed {
 		line, column := f.at(p.offset)
 		f.fault(line, column, p.Location, p.Message)
+		unread[i] = p.Fault
+	}
+	if doc.Rules != nil && len(unread) > 0 {
+		f.found = append(f.found, r.faultsBesides(unread, *doc.Rules)...)
 	}
 	if doc.Rules == nil && len(placed) == 0 {
 		f.fault(0, 0, "", "holds no rules: want a list of them, by itself or below rules")
@@ -50,6 +55,22 @@ func ParseRules(name string, data []byte) (*RuleFile, error) {
 	}
 	r.Rules = *doc.Rules
 	return r, nil
+}
+
+// faultsBesides are those of rules of which some parts could not be read.
+func (r *RuleFile) faultsBesides(unread []Fault, rules []Rule) []FileFault {
+	_, found := compileLevel(&Retry{Rules: rules}, "job", "")
+	if r.list {
+		for i := range found {
+			found[i].Location = strings.TrimPrefix(found[i].Location, "rules")
+		}
+	}
+	var all []FileFault
+	for _, fault := range Besides(unread, found)[len(unread):] {
+		line, column := r.file.Position(fault.Location)
+		all = append(all, FileFault{r.file.Name, line, column, fault})
+	}
+	return all
 }
 
 // isJSON tells JSON from YAML, whose lists may begin alike.

@@ -1,7 +1,9 @@
 package jobs
 
 import (
+	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,7 +43,7 @@ rules:
 
 func TestMistakesInRuleFilesAreFound(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "r.yaml: holds nothing",
+		"":                               "r.yaml: holds nothing: the file is empty",
 		"{}":                             "r.yaml: holds no rules",
 		"rules: none":                    "r.yaml:1:8: rules: want a list",
 		"- {if: x, than: retry}":         "r.yaml:1:11: [0].than: unknown",
@@ -59,8 +61,40 @@ func TestMistakesInRuleFilesAreFound(t *testing.T) {
 		"- {if: 'a', then: retry, 3: 4}": "r.yaml:1:26: ",
 	} {
 		_, err := ParseRules("r.yaml", []byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestAllMistakesOfARuleFileAreToldAtOnce(t *testing.T) {
+	for text, want := range map[string][]string{
+		"- {if: foo == 1, then: retry}\n- {if: 'true', thn: fail}": {
+			"r.yaml:1:8: [0].if: line 1, column 1: unknown name foo", "r.yaml:2:16: [1].thn: unknown field",
+			"r.yaml:2:3: [1].then: is \"\"",
+		},
+		"rules:\n- {if: 'true', then: 5}\n- {if: ok, then: again}": {
+			"r.yaml:2:22: rules[0].then: want a string", "r.yaml:3:8: rules[1].if: line 1, column 1: unknown name ok",
+			"r.yaml:3:18: rules[1].then: is \"again\"",
+		},
+		`{"rules":[{"if":"foo","then":"fail","x":1}]}`: {
+			"r.yaml:1:17: rules[0].if: line 1, column 1: unknown name foo", "r.yaml:1:37: rules[0].x: unknown field",
+		},
+	} {
+		_, err := ParseRules("r.yaml", []byte(text))
+		var bad *FileError
+		if !errors.As(err, &bad) {
+			t.Fatalf("%s: %v", text, err)
+		}
+		for _, f := range bad.Faults {
+			if !slices.ContainsFunc(want, func(w string) bool { return strings.HasPrefix(f.String(), w) }) {
+				t.Errorf("%s: unexpected %s", text, f)
+			}
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %v\nwant %s", text, err, w)
+			}
 		}
 	}
 }

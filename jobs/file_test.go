@@ -95,8 +95,8 @@ const wantWork = "want jobs or policies, each a list, or a map by name"
 func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 	job := func(lines string) string { return "jobs:\n- name: a\n  script: x\n" + lines }
 	tests := []struct{ text, want string }{
-		{"", "f: holds nothing to apply: the file is empty"},
-		{"# nothing\n", "f: holds nothing to apply: the file is empty"},
+		{"", "f: holds nothing: the file is empty"},
+		{"# nothing\n", "f: holds nothing: the file is empty"},
 		{"{}", "f: holds nothing to apply: " + wantWork},
 		{"jobs:\n", "f: holds nothing to apply: " + wantWork},
 		{"- a\n", "f:1:1: want an object, got a list"},
@@ -169,13 +169,14 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		},
 		{"jobs: []\n---\njobs: []\n", "f:2:1: want one document: a second one begins here"},
 		{"jobs:\n\t- a\n", "f:2:1: not YAML: found character that cannot start any token"},
-		{"jobs: \"\n", "f:2:1: not YAML: found unexpected end of stream"},
-		{"jobs: *x\n", "f: not YAML: unknown anchor 'x' referenced"},
+		{"jobs: \"\n", "f:1:1: not YAML: found unexpected end of stream"},
+		{"jobs: *x\n", "f:1:1: not YAML: unknown anchor 'x' referenced"},
 		{"jobs:\n- \xff\n", "f:2:3: want UTF-8"},
 		{"{\"jobs\":\n [{\"name\":\"a\",}]}", "f:2:15: want a key in double quotes"},
 		{
 			"{\"jobs\":[\n {\"name\":\"é\",\"script\":\"x\",\n  \"retyr\":{}}]}",
-			"f:3:3: jobs[0].retyr: unknown field: did you mean \"retry\"?",
+			"f:2:10: jobs[0].name: " + errName.Error() + "\n" +
+				"f:3:3: jobs[0].retyr: unknown field: did you mean \"retry\"?",
 		},
 		{
 			"{\"jobs\":[\n {\"name\":\"é\",\"script\":\"x\", \"queue\":\"A\"}]}",
@@ -225,6 +226,31 @@ func TestFaultyJobsDoNotHideThoseOfOthers(t *testing.T) {
 		"f:4:3: jobs[2]: want exactly one of webhook, script, mail"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestWhatCouldNotBeReadDoesNotHideWhatElseIsWrongWithADocument(t *testing.T) {
+	_, err := ParseFile("f", []byte(`policies:
+  p: {max_attempts: 0, after: 1s, backoff: {base: 5}}
+jobs:
+  a: {script: x, timeuot: 1m, priority: 200, retry: {rules: [{if: nope, then: fail, what: 1}, 5]}}
+  b: {webhook: 5, queue: Q}
+  c: 5
+`))
+	want := "f:2:21: policies.p.max_attempts: is 0: want a whole number from 1 to 1000\n" +
+		"f:2:24: policies.p.after: unknown field: it belongs below rules\n" +
+		"f:2:51: policies.p.backoff.base: want " + durationForm + ", got a number\n" +
+		"f:4:18: jobs.a.timeuot: unknown field: did you mean \"timeout\"?\n" +
+		"f:4:41: jobs.a.priority: want from -100 to 100\n" +
+		"f:4:67: jobs.a.retry.rules[0].if: line 1, column 1: unknown name nope; known here: attempt, elapsed, " +
+		"error, exit, http, job, max_attempts, output, payload, progress\n" +
+		"f:4:85: jobs.a.retry.rules[0].what: unknown field: known here are if, then, after, max_attempts, reason\n" +
+		"f:4:95: jobs.a.retry.rules[1]: want an object, got a number\n" +
+		"f:5:16: jobs.b.webhook: want an object, got a number\n" +
+		"f:5:26: jobs.b.queue: " + errName.Error() + "\n" +
+		"f:6:6: jobs.c: want an object, got a number"
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v, want\n%s", err, want)
 	}
 }
 

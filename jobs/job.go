@@ -63,7 +63,9 @@ type Job struct {
 }
 
 // Webhook is an HTTP endpoint to call. URL, headers, body and signing secrets are templates:
-// texts that may hold {{ expression }}.
+// texts that may hold {{ expression }}. What is filled into the path and the query of the URL is
+// percent-encoded and stays within its segment; {{ secrets.NAME }} in the path may be several, so its
+// slashes stay.
 type Webhook struct {
 	URL               string            `json:"url"`
 	Method            string            `json:"method,omitempty"` // POST

@@ -65,6 +65,7 @@ func Compile(job *Job, named, def *Policy) (*Plan, error) {
 	if def == nil {
 		def = DefaultPolicy()
 	}
+	def = def.overBuiltIn()
 	p := &Plan{Job: job}
 	own, faults := compileLevel(&job.Retry, "job", "retry.")
 	p.own = own

@@ -109,7 +109,7 @@ func TestFieldsFallToThePolicyThenToTheDefault(t *testing.T) {
 		t.Errorf("backoff is %+v", b)
 	}
 	changed := *DefaultPolicy()
-	changed.MaxAttempts, changed.Rules, changed.Otherwise = new(2), nil, ThenRetry
+	changed.MaxAttempts, changed.Rules, changed.Otherwise = new(2), []Rule{}, ThenRetry
 	if p, err = Compile(&Job{}, &changed, &changed); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ type Policy struct {
 	MaxAttempts *int      `json:"max_attempts,omitempty"`
 	MaxElapsed  *Duration `json:"max_elapsed,omitempty"`
 	Backoff     *Backoff  `json:"backoff,omitempty"`
-	Rules       []Rule    `json:"rules,omitempty"`
+	Rules       []Rule    `json:"rules,omitzero"` // none is not left out: the default's are built in
 	Otherwise   string    `json:"otherwise,omitempty"`
 	Interrupted string    `json:"interrupted,omitempty"`
 
@@ -89,6 +89,16 @@ func (p *Policy) Check() []Fault {
 	}
 	_, found := compileLevel(p.retry(), "policy "+p.Name, "")
 	return append(f, found...)
+}
+
+// overBuiltIn is the policy default with the rules that are built in where it says nothing of rules.
+func (p *Policy) overBuiltIn() *Policy {
+	if p.Rules != nil {
+		return p
+	}
+	whole := *p
+	whole.Rules = DefaultPolicy().Rules
+	return &whole
 }
 
 func (p *Policy) retry() *Retry {

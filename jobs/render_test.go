@@ -114,6 +114,45 @@ func TestValuesDoNotLeaveTheirSegmentOfThePath(t *testing.T) {
 	}
 }
 
+// A secret that an admin has set may be a path: https://hooks.slack.com/services/T0/B0/XXXX.
+func TestAWholeSecretInThePathKeepsItsSlashes(t *testing.T) {
+	const leaves = "webhook.url: a segment of the path would be . or .., which leads elsewhere"
+	for url, tests := range map[string]map[string]string{
+		"http://x/services/{{ secrets.TOKEN }}": {
+			"T0/B0/XXXX": "http://x/services/T0/B0/XXXX", "/a//b/": "http://x/services//a//b/",
+			"T0/B 0?a#b%2F\\é": "http://x/services/T0/B%200%3Fa%23b%252F%5C%C3%A9",
+			"T0/../../admin":   leaves, "..": leaves, "./a": leaves, "a/.": leaves, "a/..": leaves,
+			"a/%2e%2e/b":               "http://x/services/a/%252e%252e/b",
+			strings.Repeat("a/", 5000): "webhook.url: is longer than 8192 bytes",
+		},
+		"http://x/{{ secrets['TOKEN'] }}?q={{ secrets.TOKEN }}": {"a/b": "http://x/a/b?q=a%2Fb"},
+		"http://x/.{{ secrets.TOKEN }}":                         {"/a": leaves, "./a": leaves, "a/b": "http://x/.a/b"},
+		"http://x/a?b={{ secrets.TOKEN }}/c":                    {"a/b": "http://x/a?b=a%2Fb/c"},
+		// Only what is plainly a secret: here data could have a say.
+		"http://x/{{ secrets.TOKEN + payload.v }}":                  {"a/b": "http://x/a%2Fb%2Fc"},
+		"http://x/{{ payload.none ?? secrets.TOKEN }}":              {"a/b": "http://x/a%2Fb"},
+		"http://x/{{ payload.v == '' ? 'a' : secrets.TOKEN }}":      {"a/b": "http://x/a%2Fb"},
+		"http://x/{{ secrets.TOKEN }}{{ payload.v }}":               {"a/b": "http://x/a/b%2Fc"},
+		"http://x/{{ secrets.TOKEN }}/{{ payload.dots }}/admin":     {"a/b": leaves},
+		"http://{{ payload.h }}/{{ secrets.TOKEN }}?{{ job.name }}": {"a/b": "http://y/a/b?sync"},
+	} {
+		for secret, want := range tests {
+			p := prepared(t, `{"webhook":{"url":"`+url+`"}}`)
+			sc := sampleScope()
+			sc.Payload = Raw(`{"v":"/c","dots":"..","h":"y"}`)
+			sc.Secret = func(string) (string, bool) { return secret, true }
+			sc.Host, _ = p.Host(sc.Payload, sc.Job)
+			got, failure := p.Render(sc)
+			switch {
+			case failure != nil && failure.Message != want:
+				t.Errorf("%s with %.20q: got %v, want %s", url, secret, failure, want)
+			case failure == nil && got.Spec.Webhook.URL != want:
+				t.Errorf("%s with %.20q: got %s, want %s", url, secret, got.Spec.Webhook.URL, want)
+			}
+		}
+	}
+}
+
 func TestSizesOfWhatIsRenderedAreBounded(t *testing.T) {
 	long := `{"a":"` + strings.Repeat("a", 100_000) + `","b":"` + strings.Repeat("a", 8<<10) + `"}`
 	all := func(n int, text string) string { return strings.TrimSuffix(strings.Repeat(`"`+text+`",`, n), ",") }

@@ -182,13 +182,17 @@ func (c *course) decide(a *Attempt) Decision {
 }
 
 // fillGap lets the failures that are no longer kept, which came before next, use up what they did.
+// That they were decided to be retried is known all the same.
 func (c *course) fillGap(next *Attempt) {
 	like := c.last
 	if like == nil {
 		like = next
 	}
 	for ; c.missing > 0 && (c.on || !c.over) && !c.r.enough(); c.missing-- {
-		c.decide(like)
+		d := c.decide(like)
+		if c.over && !c.on && like.FinishedAt >= c.r.since {
+			c.r.change(changeKey{ActionRetry, d.Action, d.By}, c.run.ID)
+		}
 	}
 	c.missing = 0
 }

@@ -203,7 +203,7 @@ func TestReplayCountsAttemptsNoLongerKept(t *testing.T) {
 		1000: "200 attempts, 0 spared, 1 changed; fail to retry by policy default rule 2: 1",
 		700:  "200 attempts, 0 spared, 0 changed",
 		650:  "200 attempts, 50 spared, 1 changed; retry to fail by max_attempts: 1",
-		300:  "200 attempts, 100 spared, 0 changed", // it would have failed among those not kept
+		300:  "200 attempts, 100 spared, 1 changed; retry to fail by max_attempts: 1", // among those not kept
 		100:  "200 attempts, 100 spared, 1 changed; retry to fail by max_attempts: 1",
 	} {
 		r := NewReplay(plan(t, Retry{MaxAttempts: &most}), 0, never)
@@ -212,8 +212,13 @@ func TestReplayCountsAttemptsNoLongerKept(t *testing.T) {
 			t.Errorf("max_attempts %d: %s, want %s", most, got, want)
 		}
 	}
+	r := NewReplay(plan(t, Retry{MaxAttempts: new(300)}), run.Attempts[100].FinishedAt, never)
+	r.Run(run)
+	if got, want := found(r), "100 attempts, 100 spared, 0 changed"; got != want {
+		t.Errorf("since the last hundred: %s, want %s", got, want)
+	}
 	asked := 0
-	r := NewReplay(plan(t, Retry{MaxAttempts: new(1000)}), 0, func() bool { asked++; return asked > 300 })
+	r = NewReplay(plan(t, Retry{MaxAttempts: new(1000)}), 0, func() bool { asked++; return asked > 300 })
 	r.Run(run)
 	if got, want := found(r), "100 attempts, 0 spared, 0 changed"; got != want {
 		t.Errorf("cut short: %s, want %s", got, want)

@@ -36,6 +36,7 @@ type program struct {
 	needs   needs
 	secrets []string   // that it names
 	exact   []factPath // what it stands for, where it is paths alone
+	secret  bool       // it is secrets.NAME and nothing else
 }
 
 // programs keeps what was compiled: many jobs share a policy, and edits repeat most expressions.
@@ -130,7 +131,7 @@ func (env *environment) translate(src string) (p *program, mistake *ExprError) {
 	if _, err = checker.Check(tree, cfg); err != nil {
 		return nil, exprErrorOf(src, err)
 	}
-	exact := exactPaths(tree.Node)
+	exact, secret := exactPaths(tree.Node), isSecret(tree.Node)
 	ast.Walk(&tree.Node, rewriter{s.texts})
 	typ := tree.Node.Type()
 	code, err := compiler.Compile(tree, cfg)
@@ -139,6 +140,7 @@ func (env *environment) translate(src string) (p *program, mistake *ExprError) {
 	}
 	return &program{
 		code: code, typ: typ, nodes: len(s.seen), needs: s.needs, secrets: s.secrets, exact: exact,
+		secret: secret,
 	}, nil
 }
 
@@ -176,6 +178,10 @@ func exprErrorOf(src string, err error) *ExprError {
 		fmt.Sprintf("the expression is too large: at most %d parts", maxNodes),
 		`token EOF`, "end of the expression",
 	).Replace(oneLine(at.Message))
+	if what, _, ok := strings.Cut(message, " literal: strconv."); ok {
+		message = what + " literal: want a number from -9223372036854775808 to 9223372036854775807, " +
+			"or one with a fraction"
+	}
 	if strings.Contains(message, "duration and int") || strings.Contains(message, "int and duration") {
 		message += `; write a duration as duration("90s")`
 	}

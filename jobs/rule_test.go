@@ -194,7 +194,7 @@ func TestMistakesAreRefusedWhenSavedWithTheirPlace(t *testing.T) {
 		`error.message matches "(x{1000}){1000}"`:  "line 1, column 23: the pattern is not valid: invalid repeat count",
 		`error.message matches "(abcdefgh){1000}"`: "line 1, column 23: the pattern has",
 		`error.kind in [1, 2]`:                     "line 1, column 12: cannot use string as type int in array",
-		`9223372036854775808 == payload`:           "line 1, column 21: invalid integer literal",
+		`9223372036854775808 == payload`:           "line 1, column 21: invalid integer literal: want a number from -9223372036854775808 to",
 		"payload\x00 == 1":                         "line 1, column 8: the character NUL is not allowed",
 		"payload == \"\xff\"":                      "line 1, column 13: not valid UTF-8",
 		`payload == 1 @`:                           "line 1, column 14: unrecognized character",

@@ -43,6 +43,16 @@ func onlyPaths(n ast.Node) bool {
 	return ok
 }
 
+// isSecret reports whether an expression is secrets.NAME and nothing else.
+func isSecret(n ast.Node) bool {
+	m, ok := n.(*ast.MemberNode)
+	if !ok {
+		return false
+	}
+	base, ok := m.Node.(*ast.IdentifierNode)
+	return ok && base.Value == "secrets"
+}
+
 func pathOf(n ast.Node) (factPath, bool) {
 	switch n := n.(type) {
 	case *ast.ChainNode:

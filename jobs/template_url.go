@@ -166,22 +166,8 @@ func (u *urlTemplate) render(r *renderer, fixed string) (string, error) {
 	text := []byte(before)
 	var values []int // where they begin and end
 	if u.host >= 0 {
-		for i := range u.tmpl.parts[u.host:] {
-			p := &u.tmpl.parts[u.host+i]
-			if p.prog == nil {
-				text = append(text, p.text...)
-				continue
-			}
-			value, err := r.text(p, false)
-			if err != nil {
-				return "", err
-			}
-			start := len(text)
-			text = appendURLEncoded(text, value)
-			values = append(values, start, len(text))
-			if len(text) > maxURL {
-				return "", fmt.Errorf("is longer than %d bytes", maxURL)
-			}
+		if text, values, err = u.appendPath(r, text); err != nil {
+			return "", err
 		}
 	}
 	host, err := hostOfURL(string(text))
@@ -194,6 +180,47 @@ func (u *urlTemplate) render(r *renderer, fixed string) (string, error) {
 		return "", errors.New("a segment of the path would be . or .., which leads elsewhere")
 	}
 	return string(text), nil
+}
+
+// appendPath renders path and query, with where the values begin and end. A value stays within its
+// segment: all but unreserved characters are encoded. A whole secret in the path keeps its slashes:
+// an admin has set it, and senders such as Slack give out a path with slashes as the secret.
+func (u *urlTemplate) appendPath(r *renderer, text []byte) (_ []byte, values []int, err error) {
+	inQuery := false
+	for i := range u.tmpl.parts[u.host:] {
+		p := &u.tmpl.parts[u.host+i]
+		if p.prog == nil {
+			text = append(text, p.text...)
+			inQuery = inQuery || strings.Contains(p.text, "?")
+			continue
+		}
+		value, err := r.text(p, false)
+		if err != nil {
+			return nil, nil, err
+		}
+		start := len(text)
+		if p.prog.secret && !inQuery {
+			text = appendPathEncoded(text, value)
+		} else {
+			text = appendURLEncoded(text, value)
+		}
+		values = append(values, start, len(text))
+		if len(text) > maxURL {
+			return nil, nil, fmt.Errorf("is longer than %d bytes", maxURL)
+		}
+	}
+	return text, values, nil
+}
+
+// appendPathEncoded is appendURLEncoded but for "/", which stays.
+func appendPathEncoded(dst []byte, s string) []byte {
+	for segment := range strings.SplitAfterSeq(s, "/") {
+		name, slash := strings.CutSuffix(segment, "/")
+		if dst = appendURLEncoded(dst, name); slash {
+			dst = append(dst, '/')
+		}
+	}
+	return dst
 }
 
 // leavesPath reports whether a segment of the path that holds values is . or .., which would lead

@@ -151,8 +151,9 @@ func (r *Runtime) heldBack(c completion) {
 	if _, ok := r.secrets.Lookup(c.finish.Held); !ok {
 		return
 	}
-	if err := r.wrote(r.store.Release(r.base)); err != nil {
-		r.log.Error("runs that wait for a secret could not be let go", "error", err)
+	// One step: whoever set it sees to the rest.
+	if _, err := r.store.Release(r.base, []string{c.finish.Held}); r.wrote(err) != nil {
+		r.log.Error("runs that wait for a secret could not be let go: tried again in a minute", "error", err)
 	}
 }
 

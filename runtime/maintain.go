@@ -25,7 +25,7 @@ const (
 	lateTurn    = 30 * time.Second
 )
 
-// maintain prunes, checkpoints and watches the clock, in one loop.
+// maintain prunes, checkpoints, lets held runs go and watches the clock, in one loop.
 func (r *Runtime) maintain() {
 	house := time.NewTicker(houseEvery)
 	clock := time.NewTicker(stepCheck)
@@ -34,6 +34,7 @@ func (r *Runtime) maintain() {
 	began := time.Now()
 	watch := newStepWatch(began)
 	truncated := false
+	r.letGoReadable()
 	for {
 		select {
 		case <-r.stopping.Done():
@@ -44,6 +45,7 @@ func (r *Runtime) maintain() {
 			}
 		case <-house.C:
 			r.prune()
+			r.letGoReadable()
 			idle := time.Since(time.UnixMilli(r.lastWork.Load())) > houseEvery
 			if idle && truncated {
 				continue

@@ -121,12 +121,36 @@ func (r *Runtime) Requeue(ctx context.Context, rq store.Requeue) (store.Submitte
 	if len(rq.Payload) > jobs.MaxPayload {
 		return store.Submitted{}, &jobs.TooLargeError{Location: "payload", Size: len(rq.Payload), Limit: jobs.MaxPayload}
 	}
+	if err := r.hostOfRequeue(ctx, &rq); err != nil {
+		return store.Submitted{}, err
+	}
 	rq.By.Now = r.Now()
 	rq.ID = r.ids.Next(rq.By.Now.Std())
 	rq.Trigger = jobs.TriggerRequeue
 	out, err := r.store.Requeue(ctx, rq)
 	r.hub.changed(rq.Of)
 	return out, r.wrote(err)
+}
+
+// hostOfRequeue refuses what Submit would refuse: a payload from which the webhook's host cannot be
+// read. What else is wrong the store finds.
+func (r *Runtime) hostOfRequeue(ctx context.Context, rq *store.Requeue) error {
+	run, err := r.store.Run(ctx, rq.Of)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	job, err := r.plans.live(ctx, run.Job)
+	if err != nil || !run.State.Terminal() {
+		return ignoreNotFound(err)
+	}
+	payload := rq.Payload
+	if payload == nil {
+		payload = run.Payload
+	}
+	if _, failure := job.host(payload); failure != nil {
+		return jobs.Invalid([]jobs.Fault{{Location: "payload", Message: failure.Message}})
+	}
+	return nil
 }
 
 // Remove deletes an ended run.

@@ -119,10 +119,6 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := r.recover(ctx); err != nil {
 		return nil, fmt.Errorf("recover runs of the last process: %w", err)
 	}
-	// Secrets may have become readable: by a key that is back.
-	if err := cfg.Store.Release(ctx); err != nil {
-		return nil, fmt.Errorf("let go of runs that wait for a secret: %w", err)
-	}
 	return r, nil
 }
 

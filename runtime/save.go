@@ -30,7 +30,8 @@ type Saved struct {
 	Jobs     []store.SavedJob
 	Policies []SavedPolicy
 	Removed  []store.Removed
-	// Missing are, by job, the secrets it needs and that are not there: its runs will be held.
+	// Missing are, by job, the secrets it needs and that are not there: its runs will be held,
+	// its doors shut.
 	Missing map[string][]string
 }
 
@@ -68,7 +69,7 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	saved.Missing = r.missingSecrets(done.Jobs)
 	if !in.DryRun {
 		for name, missing := range saved.Missing {
-			r.log.Warn("a job needs secrets that are not set: its runs are held until they are",
+			r.log.Warn("a job needs secrets that are not set: until they are, runs are held and doors are shut",
 				"job", name, "secrets", strings.Join(missing, " "))
 		}
 	}
@@ -164,26 +165,34 @@ func (r *Runtime) Policy(ctx context.Context, name string) (*jobs.Policy, error)
 // Policies lists them, newest first. The policy default ends the list while it is as it is
 // built in.
 func (r *Runtime) Policies(ctx context.Context, p store.Page) (list []*jobs.Policy, next string, err error) {
-	docs, next, err := r.store.Documents(ctx, store.KindPolicy, p)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, d := range docs {
-		policy, err := policyOf(d)
+	if p.Cursor != cursorBuiltIn {
+		docs, next, err := r.store.Documents(ctx, store.KindPolicy, p)
 		if err != nil {
 			return nil, "", err
 		}
-		list = append(list, policy)
-	}
-	if next != "" {
-		return list, next, nil
+		for _, d := range docs {
+			policy, err := policyOf(d)
+			if err != nil {
+				return nil, "", err
+			}
+			list = append(list, policy)
+		}
+		if next != "" {
+			return list, next, nil
+		}
 	}
 	def, err := r.Policy(ctx, jobs.PolicyDefault)
-	if err == nil && def.BuiltIn {
-		list = append(list, def)
+	if err != nil || !def.BuiltIn {
+		return list, "", err
 	}
-	return list, "", err
+	if len(list) == p.Limit {
+		return list, cursorBuiltIn, nil
+	}
+	return append(list, def), "", nil
 }
+
+// cursorBuiltIn is the cursor of the page that holds the built-in policy alone.
+const cursorBuiltIn = "built-in"
 
 // DeletePolicy deletes a policy that no job names; the policy default becomes what is built in.
 func (r *Runtime) DeletePolicy(ctx context.Context, name string, ifMatch *int64, by store.By) error {

@@ -27,10 +27,12 @@ type Secrets struct {
 
 	writing sync.Mutex // changes act one after another
 
+	opening sync.Mutex // one mask is made at a time
+
 	mu     sync.RWMutex
 	ring   keyRing
 	sealed map[string]store.Secret
-	opened map[*jobs.Prepared]*opened // until a change
+	opened *openedSets
 }
 
 // SecretInfo is what may be known of a secret.
@@ -85,7 +87,7 @@ func (s *Secrets) read(ctx context.Context) error {
 		sealed[secret.Name] = secret
 	}
 	s.mu.Lock()
-	s.sealed, s.opened = sealed, nil
+	s.sealed, s.opened = sealed, &openedSets{}
 	s.mu.Unlock()
 	return nil
 }
@@ -155,7 +157,7 @@ func (s *Secrets) Put(
 		return info, false, err
 	}
 	if was, ok := s.Lookup(name); ok && was == value {
-		return standing, false, nil
+		return standing, false, s.letGo(ctx, name)
 	}
 	put := store.PutSecret{Name: name, Sealed: s.ring[0].seal(name, value), Create: !stands}
 	if stands {
@@ -166,11 +168,11 @@ func (s *Secrets) Put(
 		return info, false, err
 	}
 	s.mu.Lock()
-	s.sealed[name], s.opened = saved, nil
+	s.sealed[name], s.opened = saved, &openedSets{}
 	info = s.info(saved)
 	s.mu.Unlock()
 	// A run may have been held between the commit and now: it looks once more.
-	return info, created, s.wrote(s.store.Release(ctx))
+	return info, created, s.letGo(ctx, name)
 }
 
 // Delete deletes a secret: runs that need it are held. may sees first what stands.
@@ -191,7 +193,7 @@ func (s *Secrets) Delete(
 	}
 	s.mu.Lock()
 	delete(s.sealed, name)
-	s.opened = nil
+	s.opened = &openedSets{}
 	s.mu.Unlock()
 	return nil
 }
@@ -216,7 +218,7 @@ func (s *Secrets) Rotate(ctx context.Context, by store.By) (done Rotated, err er
 	}
 	s.mu.Lock()
 	before := s.ring[0]
-	s.ring, s.opened = ring, nil
+	s.ring, s.opened = ring, &openedSets{}
 	s.mu.Unlock()
 	if done, err = s.reseal(ctx, ring, by, false); err != nil {
 		return done, err
@@ -228,7 +230,7 @@ func (s *Secrets) Rotate(ctx context.Context, by store.By) (done Rotated, err er
 		return done, nil
 	}
 	s.mu.Lock()
-	s.ring, s.opened = ring, nil
+	s.ring, s.opened = ring, &openedSets{}
 	s.mu.Unlock()
 	return done, nil
 }

@@ -13,7 +13,7 @@ type Access interface {
 	DeleteToken(ctx context.Context, name string, by By) error
 	TouchTokens(ctx context.Context, used map[string]jobs.Time) error
 
-	// PutSecret saves a secret and releases the runs that wait for it.
+	// PutSecret saves a secret and releases runs that wait for it, as many as one Release.
 	PutSecret(ctx context.Context, p PutSecret, by By) (s Secret, created bool, err error)
 	// Secrets are all of them, by name.
 	Secrets(ctx context.Context) ([]Secret, error)

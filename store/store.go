@@ -60,9 +60,10 @@ type Queue interface {
 	AppendLog(ctx context.Context, pieces []LogPiece) error
 	// Shift moves the due times of retrying runs after the wall clock was set.
 	Shift(ctx context.Context, step time.Duration) error
-	// Release gives the runs that wait for a secret another try: after a start, and when one can
-	// be read that could not.
-	Release(ctx context.Context) error
+	// Release gives the runs that wait for one of these secrets another try: after a start, and
+	// when one can be read that could not. It takes so many that others can write in between; more:
+	// some wait still.
+	Release(ctx context.Context, secrets []string) (more bool, err error)
 	// Ready is signalled when something may have become startable.
 	Ready() <-chan struct{}
 }

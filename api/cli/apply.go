@@ -78,7 +78,14 @@ func applied(item *wire.AppliedItem) string {
 		text += fmt.Sprintf(", version %d", *item.Version)
 	}
 	if item.CancelledRuns > 0 {
-		text += fmt.Sprintf(", %d unfinished runs cancelled", item.CancelledRuns)
+		text += ", " + cancelledRuns(item.CancelledRuns)
 	}
 	return text
+}
+
+func cancelledRuns(n int) string {
+	if n == 1 {
+		return "1 unfinished run cancelled"
+	}
+	return fmt.Sprintf("%d unfinished runs cancelled", n)
 }

@@ -87,7 +87,7 @@ func (cmd jobsDeleteCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.counted("cancelled_runs", n, "%d unfinished runs cancelled", n)
+	return s.counted("cancelled_runs", n, "%s", cancelledRuns(n))
 }
 
 // counted prints what a call has counted.

@@ -29,14 +29,17 @@ func (cmd policiesListCmd) Run(s *session) error {
 	}, func(list *wire.Policies) {
 		rows := make([][]string, len(list.Items))
 		for i, p := range list.Items {
-			most, updated := "", clock(p.UpdatedAt)
+			most, rules, updated := "", "", clock(p.UpdatedAt)
+			if p.Rules != nil {
+				rules = fmt.Sprint(len(p.Rules))
+			}
 			if p.MaxAttempts != nil {
 				most = fmt.Sprint(*p.MaxAttempts)
 			}
 			if p.BuiltIn {
 				updated = "built in"
 			}
-			rows[i] = []string{p.Name, most, fmt.Sprint(len(p.Rules)), p.Otherwise, p.Set, updated}
+			rows[i] = []string{p.Name, most, rules, p.Otherwise, p.Set, updated}
 		}
 		s.out.table([]string{"POLICY", "MAX ATTEMPTS", "RULES", "OTHERWISE", "SET", "UPDATED"}, rows)
 		s.more(list.Next)

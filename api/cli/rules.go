@@ -186,6 +186,9 @@ func (s *session) printBacktest(b *jobs.Backtest) {
 	switch {
 	case b.Attempts == 0:
 		s.out.line("No failed attempt of this job is recorded for that time.")
+	case b.Changed == 0 && b.Spared > 0:
+		s.out.line("No decision of that time would change, of %s replayed: it would have changed before.",
+			countOf(b.Attempts, "failed attempt"))
 	case b.Changed == 0:
 		s.out.line("Nothing would change: %s replayed.", countOf(b.Attempts, "failed attempt"))
 	default:

@@ -26,7 +26,7 @@ type runsListCmd struct {
 	Correlation string   `placeholder:"ID" help:"With this correlation id."`
 	ErrorKind   string   `placeholder:"KIND" help:"Whose last error is of this kind."`
 	ErrorType   string   `placeholder:"TYPE" help:"Whose last error is of this type."`
-	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, requeue."`
+	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, inbound, chain, requeue."`
 	Since       string   `placeholder:"TIME" help:"Made since: a time (RFC 3339), or a duration ago such as 2h."`
 	Until       string   `placeholder:"TIME" help:"Made until then."`
 	Query       string   `short:"q" placeholder:"TEXT" help:"Start of an id or correlation id, or part of an error."`

@@ -208,6 +208,8 @@ func TestEverythingThatRanGoesOnAfterAKill(t *testing.T) { // cases 63, 65, 69, 
 	if status := p.call("POST", "/v1/runs/"+cancelled+"/cancel", nil, nil); status != 202 {
 		t.Errorf("cancel: %d", status)
 	}
+	// Its worker takes the next one, whose request must not be cut off on its way.
+	p.until("the next one runs", func() bool { return len(s.deliveries()) == 11 })
 	p = p.kill9("--workers", "10")
 	if run := p.run(cancelled); run.State != "cancelled" {
 		t.Errorf("the one that was being cancelled is %s", run.State)

@@ -362,3 +362,19 @@ func TestARunWaitsForItsSecretAndUsesTheNewest(t *testing.T) {
 		t.Errorf("%s: %+v", run.State, run.Error)
 	}
 }
+
+func TestARetryThatWaitsForItsSecretSaysSo(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir())
+	p.set("GONE", "the only value\n").want(0)
+	p.put("fails", doc{
+		"script": doc{"source": "exit 1", "env": doc{"A": "{{ secrets.GONE }}"}},
+		"retry":  doc{"otherwise": "retry", "backoff": doc{"kind": "fixed", "base": "1h"}},
+	})
+	id := p.enqueue("fails", nil)
+	p.awaitRun(id, "it is to be tried again", func(r *aRun) bool { return r.State == "retrying" })
+	p.cli("secrets", "delete", "GONE").want(0).has("fails")
+	p.cli("runs", "run-now", id).want(0)
+	p.awaitRun(id, "it is held", func(r *aRun) bool { return r.HeldBy != nil && r.HeldBy.Kind == "secret" })
+	p.cli("runs", "show", id).want(0).has("Its next attempt has not started: it waits for secret GONE")
+}

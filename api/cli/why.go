@@ -21,7 +21,11 @@ func why(r *wire.Run, now time.Time) string {
 		return clean(fmt.Sprintf("It has not started: it is not due until %s (%s).",
 			clock(r.NextAttemptAt), fromNow(r.NextAttemptAt, now)))
 	case jobs.Queued:
-		return clean("It has not started: " + whyHeld(r) + ".")
+		what := "It has not started: "
+		if r.Attempts != nil && len(*r.Attempts) > 0 {
+			what = "Its next attempt has not started: "
+		}
+		return clean(what + whyHeld(r) + ".")
 	case jobs.Retrying:
 		return clean(fmt.Sprintf("It is tried again at %s (%s)%s.",
 			clock(r.NextAttemptAt), fromNow(r.NextAttemptAt, now), lastError(r)))

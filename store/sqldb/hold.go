@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"slices"
 
 	"nightshift/store"
 )
@@ -16,10 +17,11 @@ UPDATE runs SET state = 2, lane = $2, number = number - 1, attempt_at = NULL,
     started_at = CASE WHEN number = 1 THEN NULL ELSE started_at END
 WHERE seq = $1`
 	selectHeldLanes = `
-SELECT id, job, pool, held FROM lanes WHERE held > '' AND ($1 = '' OR held = $1)
-ORDER BY held, id LIMIT 1000000`
-	updateReleased = `UPDATE runs SET lane = $2 WHERE lane = $1 AND state = 2`
-	deleteLane     = `DELETE FROM lanes WHERE id = $1`
+SELECT id, job, pool, held FROM lanes WHERE held > '' ORDER BY held, id LIMIT 1000000`
+	updateReleased = `
+UPDATE runs SET lane = $2 WHERE seq IN (
+    SELECT seq FROM runs WHERE lane = $1 AND state = 2 ORDER BY rank, seq LIMIT $3)`
+	deleteLane = `DELETE FROM lanes WHERE id = $1`
 )
 
 // hold puts a run of which nothing was executed into the lane that waits for a secret.
@@ -39,43 +41,61 @@ func (s *Store) hold(tx Tx, f *store.Finish) (changed int64, err error) {
 	return 1, must(tx.Exec(updateHeld, f.Run.Seq(), l.id))
 }
 
+// releaseStep is how many runs one transaction lets go: others wait for it.
+const releaseStep = 2000
+
 // Release implements store.Queue.
-func (s *Store) Release(ctx context.Context) error {
-	return s.db.Write(ctx, func(tx Tx) error { return s.release(tx, "") })
+func (s *Store) Release(ctx context.Context, secrets []string) (more bool, err error) {
+	err = s.db.Write(ctx, func(tx Tx) error {
+		more, err = s.release(tx, secrets)
+		return err
+	})
+	return more, err
 }
 
-// release gives the runs that wait for a secret back to the lanes they came from; "": for any.
-func (s *Store) release(tx Tx, secret string) error {
+// release gives runs that wait for one of the secrets back to the lanes they came from.
+func (s *Store) release(tx Tx, secrets []string) (more bool, err error) {
 	type heldLane struct {
 		id  int64
 		key laneKey
 	}
 	var lanes []heldLane
-	err := tx.Query(selectHeldLanes, func(r Row) error {
-		lanes = append(lanes,
-			heldLane{r.Int(0), laneKey{r.Int(1), store.Pool(r.Int(2)), r.Text(3)}})
+	err = tx.Query(selectHeldLanes, func(r Row) error {
+		l := heldLane{r.Int(0), laneKey{r.Int(1), store.Pool(r.Int(2)), r.Text(3)}}
+		if slices.Contains(secrets, l.key.held) {
+			lanes = append(lanes, l)
+		}
 		return nil
-	}, secret)
-	if err != nil {
-		return err
-	}
+	})
+	left := int64(releaseStep)
 	for _, l := range lanes {
-		to, err := s.laneAt(tx, laneKey{job: l.key.job, pool: l.key.pool}, false) // stands: they were in it
-		if err != nil {
-			return err
+		if err != nil || left <= 0 {
+			break
 		}
-		if _, err := tx.Exec(updateReleased, l.id, to.id); err != nil {
-			return err
-		}
-		if err := must(tx.Exec(deleteLane, l.id)); err != nil {
-			return err
-		}
-		delete(s.laneRows, l.key)
-		delete(s.laneByID, l.id)
-		if err := s.refreshLane(tx, to); err != nil {
-			return err
-		}
-		tx.Wake()
+		var n int64
+		n, err = s.releaseLane(tx, l.id, l.key, left)
+		left -= max(n, 1)
 	}
-	return nil
+	return left <= 0, err
+}
+
+// releaseLane gives up to limit runs of a lane back. The lane goes with the last of them.
+func (s *Store) releaseLane(tx Tx, id int64, key laneKey, limit int64) (moved int64, err error) {
+	to, err := s.laneAt(tx, laneKey{job: key.job, pool: key.pool}, false) // stands: they were in it
+	if err != nil {
+		return 0, err
+	}
+	moved, err = tx.Exec(updateReleased, id, to.id, limit)
+	if err != nil {
+		return moved, err
+	}
+	if moved < limit {
+		if err := must(tx.Exec(deleteLane, id)); err != nil {
+			return moved, err
+		}
+		delete(s.laneRows, key)
+		delete(s.laneByID, id)
+	}
+	tx.Wake()
+	return moved, s.refreshLane(tx, to)
 }

@@ -56,7 +56,7 @@ func (s *Store) PutSecret(
 			return err
 		}
 		created = old == nil
-		if err := s.release(tx, p.Name); err != nil {
+		if _, err := s.release(tx, []string{p.Name}); err != nil {
 			return fmt.Errorf("release runs that wait for secret %s: %w", p.Name, err)
 		}
 		return s.audit(tx, by, "put", auditSecret, p.Name, nil)

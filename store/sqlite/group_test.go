@@ -128,6 +128,23 @@ func TestClosureThatFailsSpoilsNoOther(t *testing.T) {
 	}
 }
 
+func TestAClosureThatFailsAloneRunsOnce(t *testing.T) {
+	d := openTest(t)
+	ran := 0
+	err := d.Write(context.Background(), func(tx sqldb.Tx) error {
+		ran++
+		check(t, insert("a", "1")(tx))
+		return store.ErrStale
+	})
+	if !errors.Is(err, store.ErrStale) || ran != 1 || names(t, d)["a"] {
+		t.Errorf("it ran %d times and ended with %v; there is %v", ran, err, names(t, d))
+	}
+	check(t, d.Write(context.Background(), insert("b", "1")))
+	if !names(t, d)["b"] {
+		t.Error("what came behind it is not there")
+	}
+}
+
 func TestQueryThatWritesIsUndoneToo(t *testing.T) {
 	d := openTest(t)
 	errs := together(t, d, insert("a", ""), refuseAfter(func(tx sqldb.Tx) error {

@@ -134,8 +134,10 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 	}
 	group, end := w.runGroup(group, w.runPlain)
 	if end == callSpoiled {
-		// Rare: a call failed after it had written. Again, each in a savepoint.
-		w.abort()
+		// Rare: a call failed after it had written. Again, each in a savepoint, unless it is alone.
+		if w.abort(); len(group) == 1 {
+			return group
+		}
 		if err := w.begin(); err != nil {
 			w.failAll(group, err)
 			return group

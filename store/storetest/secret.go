@@ -88,6 +88,15 @@ func (w *world) putSecret(name string, sealed []byte) (store.Secret, bool) {
 	return s, created
 }
 
+// release lets all runs go that wait for one of the secrets.
+func (w *world) release(secrets ...string) {
+	w.Helper()
+	for more, err := true, error(nil); more; {
+		more, err = w.Release(w.ctx, secrets)
+		w.check(err)
+	}
+}
+
 // held is an attempt that could not be made for want of a secret.
 func (w *world) held(l store.Lease, secret string) store.Finish {
 	return store.Finish{
@@ -154,10 +163,13 @@ var heldClaims = []claim{
 		}
 		w.reopen()
 		equal(w, "claimed", len(w.take(9)), 0)
-		w.check(w.Release(w.ctx))
+		w.release("TWO", "OTHER")
 		leases := w.take(9)
+		equal(w, "claimed of those that wait for one", len(leases), 1)
+		w.release("ONE", "TWO")
+		leases = append(leases, w.take(9)...)
 		equal(w, "claimed", len(leases), 3)
-		w.check(w.Release(w.ctx))
+		w.release("ONE", "TWO")
 		for _, l := range leases {
 			w.succeed(l)
 		}
@@ -166,6 +178,29 @@ var heldClaims = []claim{
 		w.apply(w.held(w.takeOne(), "ONE"))
 		w.putSecret("ONE", []byte("x"))
 		equal(w, "claimed", idsOf(w.take(9)), []jobs.ID{id})
+	}},
+	{"ManyAreReleasedInStepsTheOldestFirst", func(w *world) {
+		w.jobs("a")
+		const many = 5_000
+		ids := w.enqueueN(many, "a")
+		for taken := 0; taken < many; {
+			var ends []store.Finish
+			for _, l := range w.take(1000) {
+				ends = append(ends, w.held(l, "TOKEN"))
+			}
+			w.finish(ends...)
+			taken += len(ends)
+		}
+		w.putSecret("TOKEN", []byte("x"))
+		equal(w, "first", w.run(ids[0]).HeldBy.Kind, jobs.HeldWorkers)
+		equal(w, "last", w.run(ids[many-1]).HeldBy.Kind, jobs.HeldSecret)
+		more, err := w.Release(w.ctx, []string{"TOKEN"})
+		w.check(err)
+		equal(w, "more", more, true)
+		equal(w, "last after another step", w.run(ids[many-1]).HeldBy.Kind, jobs.HeldSecret)
+		w.release("TOKEN")
+		equal(w, "last in the end", w.run(ids[many-1]).HeldBy.Kind, jobs.HeldWorkers)
+		equal(w, "claimed", idsOf(w.take(2)), ids[:2])
 	}},
 	{"HeldAgainWaitsAgain", func(w *world) {
 		w.jobs("a")

@@ -161,7 +161,7 @@ func (w *walker) followed(l store.Lease) store.Finish {
 // walkSecret puts a secret, or releases all.
 func (w *walker) walkSecret() {
 	if w.IntN(6) == 0 {
-		w.check(w.Release(w.ctx))
+		w.release("A", "B")
 		w.model.release("")
 		return
 	}
@@ -220,7 +220,7 @@ func (w *walker) drainAll() {
 			w.pause(j.name, false, "")
 		}
 	}
-	w.check(w.Release(w.ctx))
+	w.release("A", "B")
 	w.model.release("")
 	w.tick(100 * 24 * time.Hour)
 	unfinished := func(r *modelRun) bool { return !r.State.Terminal() && r.State != jobs.Running }

@@ -35,6 +35,7 @@ func (h *history) check(stored map[string]bool) []string {
 			}
 		}
 	}
+	faults = append(faults, h.checkChains()...)
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
 		if h.runs[id] == nil {
 			faults = append(faults, fmt.Sprintf("run %s is in the file, but no key asked for it", id))

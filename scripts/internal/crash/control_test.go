@@ -21,14 +21,16 @@ import (
 	"nightshift/scripts/internal/rig"
 )
 
-// The test binary is also a small server, sound or with one of two faults; the environment says
-// which.
+// The test binary is also a small server, sound or with one fault; the environment says which.
 const controlEnv = "CRASH_CONTROL"
 
 const (
 	sound   = "sound"
 	forgets = "forgets" // answers before the run is stored
 	denies  = "denies"  // drops the record of an attempt that a kill cut off
+	late    = "late"    // makes what follows a run some time after its end is stored
+	early   = "early"   // makes what follows a run as each of its attempts begins
+	open    = "open"    // takes each delivery for a new one
 )
 
 func TestMain(m *testing.M) {
@@ -51,6 +53,9 @@ func TestCrashFindsWhatAServerDoesWrong(t *testing.T) {
 		{sound, ""},
 		{forgets, "is not in the file"},
 		{denies, "but the history has"},
+		{late, "of chained succeeded, and 0 runs follow it, not 1"},
+		{early, "of chained succeeded, and 2 runs follow it, not 1"},
+		{open, "key delivery-"},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()
@@ -121,6 +126,8 @@ func serveControl(mode, file, addr string) error {
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("PUT /v1/jobs/{job}", c.put)
 	mux.HandleFunc("GET /v1/runs/{id}", c.show)
+	mux.HandleFunc("GET /v1/runs", c.list)
+	mux.HandleFunc("POST /in/{job}/{door}/{secret}", c.take)
 	mux.HandleFunc("POST /v1/jobs/{job}/runs", c.enqueue)
 	mux.HandleFunc("POST /v1/runs/batch", c.batch)
 	server := &http.Server{Addr: addr, Handler: mux}
@@ -148,7 +155,7 @@ func (c *control) load() error {
 	if err != nil {
 		return err
 	}
-	var open []*rig.Run
+	var unended []*rig.Run
 	for rows.Next() {
 		var key, doc string
 		run := &rig.Run{}
@@ -160,13 +167,13 @@ func (c *control) load() error {
 		}
 		c.keys[key], c.runs[run.ID] = run, run
 		if !run.Terminal() {
-			open = append(open, run)
+			unended = append(unended, run)
 		}
 	}
 	if err := rows.Close(); err != nil {
 		return err
 	}
-	for _, run := range open {
+	for _, run := range unended {
 		if n := len(run.Attempts); n > 0 && run.Attempts[n-1].Outcome == "" {
 			run.Attempts[n-1].Outcome, run.Attempts[n-1].FinishedAt = "interrupted", "t"
 			run.Attempts[n-1].Error = &rig.Failure{Kind: "lost"}
@@ -194,6 +201,9 @@ func (c *control) execute(run *rig.Run) {
 		n := len(run.Attempts)
 		run.Attempts = append(run.Attempts, rig.Attempt{Number: n + 1})
 		c.save(run)
+		if c.mode == early {
+			c.follow(run)
+		}
 		c.mu.Unlock()
 
 		status := c.deliver(run)
@@ -205,7 +215,7 @@ func (c *control) execute(run *rig.Run) {
 		if status == http.StatusOK {
 			a.Outcome, run.State, run.FinishedAt = "succeeded", "succeeded", "t"
 		}
-		c.save(run)
+		c.end(run, status == http.StatusOK)
 		c.mu.Unlock()
 		if status == http.StatusOK {
 			return
@@ -253,6 +263,17 @@ func (c *control) show(w http.ResponseWriter, req *http.Request) {
 	http.Error(w, "{}", http.StatusNotFound)
 }
 
+// made is a new run, which is not stored yet.
+func (c *control) made(job, key string) (run *rig.Run, seq int64, tail uint64) {
+	c.last = max(c.last+1, time.Now().UnixMilli()<<12)
+	seq, tail = c.last, rand.Uint64()&(1<<62-1)|1<<63
+	hex := fmt.Sprintf("%012x7%03x%016x", seq>>12, seq&0xfff, tail)
+	id := strings.Join([]string{hex[:8], hex[8:12], hex[12:16], hex[16:20], hex[20:]}, "-")
+	run = &rig.Run{ID: id, Job: job, State: "queued", OperationID: id}
+	c.keys[key], c.runs[id] = run, run
+	return run, seq, tail
+}
+
 // submit gives the run of a key and whether it is new.
 func (c *control) submit(job, key string) (rig.Run, bool) {
 	c.mu.Lock()
@@ -262,12 +283,7 @@ func (c *control) submit(job, key string) (rig.Run, bool) {
 		known.Duplicate = true
 		return known, false
 	}
-	c.last = max(c.last+1, time.Now().UnixMilli()<<12)
-	seq, tail := c.last, rand.Uint64()&(1<<62-1)|1<<63
-	hex := fmt.Sprintf("%012x7%03x%016x", seq>>12, seq&0xfff, tail)
-	id := strings.Join([]string{hex[:8], hex[8:12], hex[12:16], hex[16:20], hex[20:]}, "-")
-	run := &rig.Run{ID: id, Job: job, State: "queued", OperationID: id}
-	c.keys[key], c.runs[id] = run, run
+	run, seq, tail := c.made(job, key)
 	insert := func() {
 		doc, _ := json.Marshal(run)
 		_, err := c.db.Exec("INSERT INTO runs VALUES (?, ?, ?, ?)", seq, int64(tail), key, doc)

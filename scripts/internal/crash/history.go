@@ -30,6 +30,8 @@ type keyed struct {
 type record struct {
 	id, job    string
 	acked      bool
+	after      string // of a run that follows another: the other's id
+	trigger    string // of such a run
 	deliveries []delivery
 	ended      *rig.Run  // as it was first seen ended
 	endedAt    time.Time // when that answer had come

@@ -40,10 +40,15 @@ func (c *clients) run(ctx, giveUp context.Context) {
 	all.Wait()
 }
 
-// one sends one request, sometimes a batch, sometimes the same key once more or twice at once.
+// one sends one request, sometimes a batch or a delivery to a door, sometimes the same key once more
+// or twice at once.
 func (c *clients) one(ctx context.Context, random *rand.Rand, key string) {
 	if random.IntN(100) < 5 {
 		c.batch(ctx, random, key)
+		return
+	}
+	if random.IntN(100) < 15 {
+		c.bring(ctx, random, "delivery-"+key)
 		return
 	}
 	job := drawJob(random)
@@ -64,8 +69,10 @@ func (c *clients) one(ctx context.Context, random *rand.Rand, key string) {
 
 func drawJob(random *rand.Rand) string {
 	switch draw := random.IntN(100); {
-	case draw < 50:
+	case draw < 40:
 		return "quick"
+	case draw < 50:
+		return chained
 	case draw < 80:
 		return "slow"
 	case draw < 95:
@@ -137,6 +144,7 @@ func watch(ctx context.Context, api rig.API, h *history) {
 				h.saw(run, time.Now())
 			}
 		}
+		_ = learn(ctx, api, h, false) // what is missed now is read at the end
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():

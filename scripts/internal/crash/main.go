@@ -172,17 +172,24 @@ func (s *storm) run(ctx context.Context) error {
 	}
 	begun := time.Now()
 	drain(ctx, s.server.API, s.history, s.drainWithin)
+	// Nothing can follow any more: all that others follow has ended.
+	if err := learn(ctx, s.server.API, s.history, true); err != nil {
+		return err
+	}
+	drain(ctx, s.server.API, s.history, s.drainWithin)
 	s.drained = time.Since(begun)
 	return ctx.Err()
 }
 
 func (s *storm) register(ctx context.Context) error {
 	soon := map[string]any{"backoff": map[string]any{"kind": "fixed", "base": "100ms"}}
-	for _, name := range []string{"quick", "slow", "flaky"} {
-		err := s.server.Register(ctx, name, map[string]any{
-			"webhook": map[string]any{"url": s.receiver.url + "/" + name}, "retry": soon,
-		})
-		if err != nil {
+	for _, name := range []string{"quick", "slow", "flaky", follower, chained} {
+		webhook := map[string]any{"url": s.receiver.url + "/" + name}
+		job := map[string]any{"webhook": webhook, "retry": soon}
+		if name == chained {
+			job = chainedJob(webhook, soon)
+		}
+		if err := s.server.Register(ctx, name, job); err != nil {
 			return err
 		}
 	}

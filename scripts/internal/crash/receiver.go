@@ -36,14 +36,16 @@ func newReceiver(h *history, seed uint64) (*receiver, error) {
 			return time.Duration(50+draw%250) * time.Millisecond, http.StatusOK
 		})
 	})
-	mux.HandleFunc("POST /flaky", func(w http.ResponseWriter, req *http.Request) {
-		r.take(w, req, func(draw uint64, before int) (time.Duration, int) {
-			if before == 0 && draw%2 == 0 {
-				return 0, http.StatusServiceUnavailable
-			}
-			return time.Duration(draw%20) * time.Millisecond, http.StatusOK
+	for _, path := range []string{"/flaky", "/" + chained, "/" + follower} {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, req *http.Request) {
+			r.take(w, req, func(draw uint64, before int) (time.Duration, int) {
+				if before == 0 && draw%2 == 0 {
+					return 0, http.StatusServiceUnavailable
+				}
+				return time.Duration(draw%20) * time.Millisecond, http.StatusOK
+			})
 		})
-	})
+	}
 	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = r.server.Serve(l) }()
 	return r, nil

@@ -49,6 +49,7 @@ func (s *storm) report(faults []string) {
 		{"kills", fmt.Sprintf("%d (%d of them before it was ready)", s.kills, s.early)},
 		{"keys sent", len(s.history.keys)},
 		{"runs acknowledged", len(s.history.acked)},
+		{"  of them made by the end of another", s.history.chains()},
 		{"requests repeated, outcome unknown", s.history.lost},
 		{"answers for a known key", s.history.repeats},
 		{"starts of jobs seen", t.deliveries},

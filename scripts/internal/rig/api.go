@@ -26,15 +26,17 @@ func NewAPI(addr string) API {
 
 // Run is what the fault scripts read of a run.
 type Run struct {
-	ID          string    `json:"id"`
-	Job         string    `json:"job"`
-	State       string    `json:"state"`
-	OperationID string    `json:"operation_id"`
-	FinishedAt  string    `json:"finished_at"`
-	Duplicate   bool      `json:"duplicate"`
-	HeldBy      any       `json:"held_by"`
-	Error       *Failure  `json:"error"`
-	Attempts    []Attempt `json:"attempts"`
+	ID            string    `json:"id"`
+	Job           string    `json:"job"`
+	State         string    `json:"state"`
+	OperationID   string    `json:"operation_id"`
+	CorrelationID string    `json:"correlation_id"`
+	Trigger       string    `json:"trigger"`
+	FinishedAt    string    `json:"finished_at"`
+	Duplicate     bool      `json:"duplicate"`
+	HeldBy        any       `json:"held_by"`
+	Error         *Failure  `json:"error"`
+	Attempts      []Attempt `json:"attempts"`
 }
 
 // Terminal reports whether the run has ended.
@@ -175,4 +177,25 @@ func (a API) Run(ctx context.Context, id string) (Run, error) {
 	var run Run
 	_, err := a.Do(ctx, http.MethodGet, "/v1/runs/"+id, "", nil, &run)
 	return run, err
+}
+
+// Deliver brings a payload to a door whose secret is in its path, with the id of the delivery.
+func (a API) Deliver(ctx context.Context, job, door, secret, id string, payload any) (Run, int, error) {
+	var run Run
+	status, err := a.Do(ctx, http.MethodPost, "/in/"+job+"/"+door+"/"+secret, id, payload, &run)
+	return run, status, err
+}
+
+// Runs lists the runs of a job, newest first; next is "" on the last page.
+func (a API) Runs(ctx context.Context, job, after string) (runs []Run, next string, err error) {
+	var page struct {
+		Items []Run
+		Next  string
+	}
+	path := "/v1/runs?limit=1000&job=" + job
+	if after != "" {
+		path += "&cursor=" + after
+	}
+	_, err = a.Do(ctx, http.MethodGet, path, "", nil, &page)
+	return page.Items, page.Next, err
 }
