@@ -97,22 +97,15 @@ func ParseFile(name string, data []byte) (*File, error) {
 		f.fault(0, 0, "", fmt.Sprintf("want at most %d bytes, got %d", MaxFile, len(data)))
 		return nil, f.invalid()
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if !utf8.Valid(data) {
-		return nil, f.syntax(data, badUTF8(data), "want UTF-8")
-	}
-	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
-		f.text = data
-	} else if err := f.readYAML(data); err != nil {
+	if err := f.read(data, beginsWith(data, '{')); err != nil {
 		return nil, err
 	}
-	f.lines = newPositions(f.text)
 	var doc fileDocument
 	opts := decodeOptions{short: shortForms}
 	f.defaults, opts.defaults = findDefaults(f.text)
 	placed, syntax := decode(f.text, &doc, opts)
 	if syntax != nil {
-		return nil, f.syntax(data, syntax.Offset, syntax.Msg)
+		return nil, f.syntax(f.text, syntax.Offset, syntax.Msg)
 	}
 	for _, p := range placed {
 		line, column := f.at(p.offset)
@@ -132,6 +125,30 @@ func ParseFile(name string, data []byte) (*File, error) {
 		return nil, f.invalid()
 	}
 	return f, nil
+}
+
+// read takes in a text that is JSON, or YAML.
+func (f *File) read(data []byte, isJSON bool) error {
+	data = withoutMark(data)
+	if !utf8.Valid(data) {
+		return f.syntax(data, badUTF8(data), "want UTF-8")
+	}
+	if isJSON {
+		f.text = data
+	} else if err := f.readYAML(data); err != nil {
+		return err
+	}
+	f.lines = newPositions(f.text)
+	return nil
+}
+
+// withoutMark drops the byte order mark that a text may begin with.
+func withoutMark(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) }
+
+// beginsWith tells the first character of a text that is no white space.
+func beginsWith(data []byte, c byte) bool {
+	data = bytes.TrimLeft(withoutMark(data), " \t\r\n")
+	return len(data) > 0 && data[0] == c
 }
 
 // unreadOf gives, for each document of a list that could not be read whole, what could not be,

@@ -1,10 +1,8 @@
 package jobs
 
 import (
-	"bytes"
 	"errors"
 	"strings"
-	"unicode/utf8"
 )
 
 // RuleFile is a file of rules that was read.
@@ -24,17 +22,10 @@ type ruleDocument struct {
 // a *FileError.
 func ParseRules(name string, data []byte) (*RuleFile, error) {
 	f := &File{Name: name}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if !utf8.Valid(data) {
-		return nil, f.syntax(data, badUTF8(data), "want UTF-8")
-	}
-	if isJSON(data) {
-		f.text = data
-	} else if err := f.readYAML(data); err != nil {
+	if err := f.read(data, isJSON(data)); err != nil {
 		return nil, err
 	}
-	f.lines = newPositions(f.text)
-	r := &RuleFile{file: f, list: bytes.HasPrefix(bytes.TrimLeft(f.text, " \t\r\n"), []byte("["))}
+	r := &RuleFile{file: f, list: beginsWith(f.text, '[')}
 	var doc ruleDocument
 	var placed []placed
 	var syntax *SyntaxError
@@ -45,7 +36,7 @@ func ParseRules(name string, data []byte) (*RuleFile, error) {
 		placed, syntax = decode(f.text, &doc, decodeOptions{})
 	}
 	if syntax != nil {
-		return nil, f.syntax(data, syntax.Offset, syntax.Msg)
+		return nil, f.syntax(f.text, syntax.Offset, syntax.Msg)
 	}
 	unread := make([]Fault, len(placed))
 	for i, p := range placed {
@@ -84,12 +75,11 @@ func (r *RuleFile) faultsBesides(unread []Fault, rules []Rule) []FileFault {
 
 // isJSON tells JSON from YAML, whose lists may begin alike.
 func isJSON(data []byte) bool {
-	data = bytes.TrimLeft(data, " \t\r\n")
-	if bytes.HasPrefix(data, []byte("[")) {
+	if beginsWith(data, '[') {
 		var syntax *SyntaxError
-		return !errors.As(ValidJSON(data), &syntax)
+		return !errors.As(ValidJSON(withoutMark(data)), &syntax)
 	}
-	return bytes.HasPrefix(data, []byte("{"))
+	return beginsWith(data, '{')
 }
 
 // PlaceFaults gives faults that are located such as rules[1].if their place in the file.

@@ -7,12 +7,26 @@ import (
 	"time"
 )
 
-// Causes with which an attempt's context ends; context.Cause tells which.
+// Causes with which an attempt's context ends; StopCause tells which.
 var (
 	ErrTimeout   = errors.New("the attempt's time is up")
 	ErrCancelled = errors.New("the run was cancelled")
 	ErrShutdown  = errors.New("the server is stopping")
 )
+
+// StopCause is the one of these causes with which ctx has ended.
+func StopCause(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	for _, known := range []error{ErrCancelled, ErrShutdown, ErrTimeout} {
+		if errors.Is(cause, known) {
+			return known
+		}
+	}
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return ErrTimeout
+	}
+	return ErrShutdown
+}
 
 // Kind executes attempts. Implementations know nothing of stores, retries or states.
 type Kind interface {

@@ -139,7 +139,7 @@ func (r *Rule) BudgetKey(owner string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// compileLevel ruleChecks the settings of one place and compiles its rules. at is put before the
+// compileLevel checks the settings of one place and compiles its rules. at is put before the
 // locations of faults.
 func compileLevel(r *Retry, owner, at string) ([]*rule, []Fault) {
 	c := &ruleChecks{at: at}

@@ -165,7 +165,7 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 		}()
 	}
 	if ctx.Err() != nil {
-		return jobs.Report{ExitCode: -1, Stopped: causeOf(ctx)}
+		return jobs.Report{ExitCode: -1, Stopped: jobs.StopCause(ctx)}
 	}
 	if k.server == nil {
 		return k.bySendmail(ctx, d, pending)
@@ -179,27 +179,13 @@ func (k *Kind) bySMTP(ctx context.Context, d *delivery, pending []string) jobs.R
 	if err != nil {
 		rep := d.broken(x.failure(err))
 		if ctx.Err() != nil {
-			rep.Stopped = causeOf(ctx)
+			rep.Stopped = jobs.StopCause(ctx)
 			rep.Failure = x.stopped(rep.Stopped)
 		}
 		return rep
 	}
 	d.take(verdicts)
 	return d.report()
-}
-
-// causeOf is one of the causes in jobs for which ctx ended.
-func causeOf(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	for _, known := range []error{jobs.ErrCancelled, jobs.ErrShutdown, jobs.ErrTimeout} {
-		if errors.Is(cause, known) {
-			return known
-		}
-	}
-	if errors.Is(cause, context.DeadlineExceeded) {
-		return jobs.ErrTimeout
-	}
-	return jobs.ErrShutdown
 }
 
 func failed(kind jobs.FailureKind, message string) jobs.Report {

@@ -49,7 +49,7 @@ func (k *Kind) bySendmail(ctx context.Context, d *delivery, pending []string) jo
 		return rep
 	case ctx.Err() != nil:
 		rep := d.broken(&jobs.Failure{Kind: jobs.FailTimeout})
-		rep.Stopped = causeOf(ctx)
+		rep.Stopped = jobs.StopCause(ctx)
 		rep.Failure = stopped(rep.Stopped, k.sendmail)
 		return rep
 	case state == nil:

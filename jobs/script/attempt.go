@@ -151,14 +151,14 @@ func (a *attempt) watch(ctx context.Context) {
 			}
 		case <-done:
 			done = nil
-			a.cause = causeOf(ctx)
+			a.cause = jobs.StopCause(ctx)
 			a.command(stopCommand)
 			grace = time.After(graceOf(a.call.Spec.Script))
 		case <-kill:
 			if kill, done, grace = nil, nil, nil; a.cause == nil {
 				a.cause = jobs.ErrShutdown
 				if ctx.Err() != nil {
-					a.cause = causeOf(ctx)
+					a.cause = jobs.StopCause(ctx)
 				}
 			}
 			a.command(killCommand)

@@ -221,7 +221,7 @@ func (k *Kind) Close() {
 // Run executes one attempt.
 func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 	if ctx.Err() != nil {
-		return jobs.Report{Stopped: causeOf(ctx), ExitCode: -1}
+		return jobs.Report{Stopped: jobs.StopCause(ctx), ExitCode: -1}
 	}
 	a := &attempt{kind: k, call: call, kills: oomKills()}
 	a.failure = a.start()
@@ -231,16 +231,4 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 	}
 	a.clear()
 	return a.report()
-}
-
-// causeOf is which of the three reasons ended a context.
-func causeOf(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	switch {
-	case errors.Is(cause, context.DeadlineExceeded):
-		return jobs.ErrTimeout
-	case errors.Is(cause, context.Canceled):
-		return jobs.ErrShutdown
-	}
-	return cause
 }

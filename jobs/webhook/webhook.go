@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -140,24 +139,10 @@ func (k *Kind) broken(ctx context.Context, x *exchange, call *jobs.Call, err err
 		rep.HTTPStatus = x.resp.StatusCode
 	}
 	if stopped {
-		rep.Stopped = causeOf(ctx)
+		rep.Stopped = jobs.StopCause(ctx)
 		rep.Failure = stoppedFailure(x, rep.Stopped)
 	}
 	return rep
-}
-
-// causeOf is one of the causes in jobs for which ctx ended.
-func causeOf(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	for _, known := range []error{jobs.ErrCancelled, jobs.ErrShutdown, jobs.ErrTimeout} {
-		if errors.Is(cause, known) {
-			return known
-		}
-	}
-	if errors.Is(cause, context.DeadlineExceeded) {
-		return jobs.ErrTimeout
-	}
-	return jobs.ErrShutdown
 }
 
 func failed(f *jobs.Failure) jobs.Report {
