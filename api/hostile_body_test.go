@@ -43,6 +43,7 @@ func TestHostileBodiesAreRefusedEverywhere(t *testing.T) {
 		list.WriteString(`,"k` + strconv.Itoa(i) + `":0`)
 	}
 	keys := `{"a":0` + list.String() + `}`
+	bounds := map[int64]bool{} // of bodies: routes with the same are alike to one that is large
 	for _, r := range ts.api.routes {
 		if r.body == 0 {
 			continue
@@ -51,6 +52,10 @@ func TestHostileBodiesAreRefusedEverywhere(t *testing.T) {
 		for _, c := range hostileBodies {
 			ts.call(r.method, path, c.body).clear(r.method+" "+r.path+": "+c.name, canary)
 		}
+		if bounds[r.body] {
+			continue
+		}
+		bounds[r.body] = true
 		ts.call(r.method, path, keys).clear(r.method+" "+r.path+": 1,000,000 keys", keys)
 		if r.body > maxBody {
 			body := `{"jobs":` + keys + `}`

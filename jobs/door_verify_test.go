@@ -308,6 +308,7 @@ func FuzzSignature(f *testing.F) {
 		}
 		signed := rq.with("webhook-timestamp", standardTime).with("webhook-signature",
 			SignWebhook([][]byte{[]byte("another"), key}, id, standardTime, body))
+		signed.PathSecret = ""
 		if got, err := VerifyDoor(VerifyStandardWebhooks, secret, signed, at); err != nil || got != id {
 			t.Fatalf("what was signed is refused: %v", err)
 		}

@@ -513,7 +513,7 @@ func TestDelayedRunStartsWhenItIsDue(t *testing.T) {
 		defer s.stop()
 		s.put(webhookJob)
 		s.rt.Start()
-		wait := jobs.Duration(36 * time.Hour)
+		wait := jobs.Duration(6 * time.Hour)
 		id := s.submit(jobs.Request{Job: "a", Delay: &wait})
 		if run := s.run(id); run.State != jobs.Scheduled {
 			t.Fatal(run.State)
