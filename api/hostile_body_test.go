@@ -12,7 +12,7 @@ var hostileBodies = []struct{ name, body string }{
 	{"depth 65", strings.Repeat(`[`, 65) + strings.Repeat(`]`, 65)},
 	{"depth 65 of objects", strings.Repeat(`{"k":`, 65) + `"` + canary + `"` + strings.Repeat(`}`, 65)},
 	{"depth 65 of a known field", `{"payload":` + strings.Repeat(`[`, 65) + strings.Repeat(`]`, 65) + `}`},
-	{"depth 500,000", strings.Repeat(`[`, 500_000)},
+	{"depth 100,000", strings.Repeat(`[`, 100_000)},
 	{"half a surrogate", `{"k":"` + canary + `\ud800"}`},
 	{"half a surrogate in a key", `{"\udfff":"` + canary + `"}`},
 	{"NUL as text", `{"k":"` + canary + `\u0000"}`},
@@ -32,7 +32,7 @@ var hostileBodies = []struct{ name, body string }{
 	{"a form", "name=" + canary},
 	{"no value", " \t\r\n"},
 	{"a text", `"` + canary + `"`},
-	{"a text without an end", `"` + strings.Repeat("a", 500_000)},
+	{"a text without an end", `"` + strings.Repeat("a", 100_000)},
 }
 
 func TestHostileBodiesAreRefusedEverywhere(t *testing.T) {
