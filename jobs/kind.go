@@ -67,6 +67,22 @@ type Call struct {
 	Log  io.Writer       // what the attempt prints; never fails, never blocks for long
 }
 
+// Until is ctx that ends when call.Kill is closed too, with cause ErrShutdown: of a kind that has no
+// grace to take. It must be cancelled when the attempt is over.
+func (c *Call) Until(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if c.Kill != nil {
+		go func() {
+			select {
+			case <-c.Kill:
+				cancel(ErrShutdown)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() { cancel(nil) }
+}
+
 // Answer is a webhook's answer, as the expression success sees it.
 type Answer struct {
 	Status  int

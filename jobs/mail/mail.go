@@ -153,17 +153,8 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 	if len(pending) == 0 {
 		return d.report()
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if call.Kill != nil {
-		go func() {
-			select {
-			case <-call.Kill:
-				cancel(jobs.ErrShutdown)
-			case <-ctx.Done():
-			}
-		}()
-	}
+	ctx, cancel := call.Until(ctx)
+	defer cancel()
 	if ctx.Err() != nil {
 		return jobs.Report{ExitCode: -1, Stopped: jobs.StopCause(ctx)}
 	}

@@ -97,17 +97,8 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 	if err != nil {
 		return failed(&jobs.Failure{Kind: jobs.FailInvalid, Message: err.Error()})
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if call.Kill != nil {
-		go func() {
-			select {
-			case <-call.Kill:
-				cancel(jobs.ErrShutdown)
-			case <-ctx.Done():
-			}
-		}()
-	}
+	ctx, cancel := call.Until(ctx)
+	defer cancel()
 	x := exchange{plan: p, now: k.now, phase: phaseConnect}
 	var rep jobs.Report
 	if err := x.do(ctx, k.transport, call); err != nil {
