@@ -1,9 +1,6 @@
 package cli_test
 
 import (
-	"bufio"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -71,36 +68,9 @@ func TestQuickstartShowsWhatBecomesOfItsRuns(t *testing.T) {
 }
 
 func TestWebhookExampleShipsOrders(t *testing.T) {
-	needs(t, "python3")
-	receiver := exec.Command("python3", example(t, "webhook/receiver.py"), "0")
-	said, err := receiver.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	receiver.Stderr = io.Discard
-	if err := receiver.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = receiver.Process.Kill()
-		_ = receiver.Wait()
-	})
-	line, err := bufio.NewReader(said).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := strings.TrimSpace(strings.TrimPrefix(line, "receiving on "))
-	text, err := os.ReadFile(example(t, "webhook/job.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const inFile = "http://127.0.0.1:8900/orders"
-	if !strings.Contains(string(text), inFile) {
-		t.Fatalf("the job does not call %s", inFile)
-	}
-	dir := t.TempDir()
-	// The receiver took any port that was free.
-	p := start(t, dir, "--apply", write(t, dir, "job.yaml", strings.ReplaceAll(string(text), inFile, url)))
+	url := receiving(t, "webhook/receiver.py")
+	p := start(t, t.TempDir(), "--apply",
+		calling(t, "webhook/job.yaml", "http://127.0.0.1:8900/orders", url))
 	run := p.cli("run", "ship-order", "--payload", `{"number": 1}`, "--wait", "--json").want(0).json()
 	if result, _ := run["result"].(map[string]any); result["shipped"] != 1.0 {
 		t.Errorf("result: %v", run["result"])
