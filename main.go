@@ -79,7 +79,9 @@ func makeKinds(cfg cli.KindConfig) (cli.Kinds, error) {
 	if cfg.NoScripts {
 		return kinds, nil
 	}
-	scripts, err := script.New(script.Config{Scripts: cfg.Scripts, TraceOf: jobs.TraceOf})
+	scripts, err := script.New(script.Config{
+		Scripts: cfg.Scripts, User: cfg.ScriptUser, TraceOf: jobs.TraceOf,
+	})
 	if err != nil {
 		hooks.Close()
 		return cli.Kinds{}, fmt.Errorf("get ready to run scripts: %w", err)

@@ -66,7 +66,7 @@ func TestADryRunTellsWhatWouldChangeAndChangesNothing(t *testing.T) {
 	got.into(&done)
 	want := []jobs.Change{
 		{Location: "script.source", Before: jobs.Raw(`"x"`), After: jobs.Raw(`"y"`)},
-		{Location: "timeout", Before: jobs.Raw("null"), After: jobs.Raw(`"5m"`)},
+		{Location: "timeout", After: jobs.Raw(`"5m"`)},
 	}
 	for i, c := range done.Items[1].Changes {
 		if c.Location != want[i].Location || string(c.Before) != string(want[i].Before) || string(c.After) != string(want[i].After) {
@@ -136,7 +136,12 @@ func TestNarrowedTokensApplyToTheirOwnJobsAlone(t *testing.T) {
 	ts.call("POST", "/v1/apply", `{"jobs":{"mail-a":{"script":"x"},"b":{"script":"x"}}}`).want(200)
 	wantActions(t, ts.call("POST", "/v1/apply", `{"jobs":{"mail-a":{"script":"x"}}}`, narrow...).actions(), "job mail-a unchanged")
 	ts.call("POST", "/v1/apply?dry_run=true", `{"jobs":{"b":{"script":"x"}}}`, narrow...).problem(probInvalid)
-	ts.call("POST", "/v1/apply", `{"policies":{"p":{}}}`, narrow...).problem(probInvalid)
+	for _, list := range []string{"policies", "queues", "dependencies"} {
+		detail := ts.call("POST", "/v1/apply", `{"`+list+`":{"p":{}}}`, narrow...).problem(probInvalid)
+		if want := "body." + list + ": a token that is narrowed to some jobs does not reach " + list; !strings.HasPrefix(detail, want) {
+			t.Errorf("it says %q", detail)
+		}
+	}
 	ts.call("POST", "/v1/apply?prune=true", `{"jobs":{"mail-a":{"script":"x"}}}`, narrow...).problem(probForbidden)
 	if body := string(ts.call("GET", "/v1/export", "", narrow...).body); strings.Contains(body, `"b"`) {
 		t.Errorf("the export shows more: %s", body)
@@ -187,7 +192,7 @@ func TestAnExportAppliedAgainChangesNothing(t *testing.T) {
 		t.Fatalf("%v\n%s", err, yaml)
 	}
 	c := client.New(ts.url, ts.admin)
-	done, err := c.Apply(context.Background(), client.Apply{Policies: file.Policies, Jobs: file.Jobs})
+	done, err := c.Apply(context.Background(), client.Apply{Documents: file.Documents})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +231,7 @@ func BenchmarkApplyOfThousandJobs(b *testing.B) {
 			c := client.New(ts.url, ts.admin)
 			version := 0
 			all := thousand(version)
-			if _, err := c.Apply(context.Background(), client.Apply{Jobs: all}); err != nil {
+			if _, err := c.Apply(context.Background(), client.Apply{Documents: jobs.Documents{Jobs: all}}); err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
@@ -236,7 +241,7 @@ func BenchmarkApplyOfThousandJobs(b *testing.B) {
 					all = thousand(version)
 					b.StartTimer()
 				}
-				if _, err := c.Apply(context.Background(), client.Apply{Jobs: all}); err != nil {
+				if _, err := c.Apply(context.Background(), client.Apply{Documents: jobs.Documents{Jobs: all}}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nightshift/jobs"
+	"nightshift/runtime"
 	"nightshift/store"
 )
 
@@ -106,17 +107,29 @@ func (a *access) refresh(ctx context.Context) error {
 	return nil
 }
 
-// identify finds the token of an Authorization header.
-func (a *access) identify(header string) (*identity, *problem) {
+// bearer is the token of an Authorization header.
+func bearer(header string) (string, *problem) {
 	if header == "" {
-		return nil, refuse(probUnauthorized, "send the header Authorization: Bearer TOKEN")
+		return "", refuse(probUnauthorized, "send the header Authorization: Bearer TOKEN")
 	}
 	scheme, secret, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return nil, refuse(probUnauthorized, "want the scheme Bearer")
+		return "", refuse(probUnauthorized, "want the scheme Bearer")
 	}
-	hash := HashSecret(strings.TrimSpace(secret))
+	return strings.TrimSpace(secret), nil
+}
+
+// identify finds the token of an Authorization header.
+func (a *access) identify(header string) (*identity, *problem) {
+	secret, p := bearer(header)
+	if p != nil {
+		return nil, p
+	}
+	hash := HashSecret(secret)
 	id := (*a.known.Load())[hash]
+	if id == nil && strings.HasPrefix(secret, runtime.TokenPrefix) {
+		return nil, refuse(probUnauthorized, "the token of an attempt opens its callback alone, %sRUN/...", callbackPath)
+	}
 	if id == nil || subtle.ConstantTimeCompare(id.Hash[:], hash[:]) != 1 {
 		return nil, refuse(probUnauthorized, "the token is not known")
 	}

@@ -210,6 +210,7 @@ func TestRefusedCallsDoNotWaitForTheirBody(t *testing.T) {
 	}{
 		"without a token":    {"POST /v1/runs/batch HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{", 401},
 		"chunked, no token":  {"POST /v1/runs/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", 401},
+		"forged attempt":     {"POST /v1/callback/" + sampleRun + "/log HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer nsa_AAAAAQ\r\nContent-Length: 1000\r\n\r\n{", 401},
 		"more than is taken": {"PUT /v1/jobs/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + ts.admin + "\r\nContent-Length: 5000000000\r\n\r\n{", 413},
 		"wrong host":         {"PUT /v1/jobs/a HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer " + ts.admin + "\r\nContent-Length: 1000\r\n\r\n{", 421},
 	} {

@@ -39,10 +39,12 @@ const (
 type call struct {
 	echo.Context
 	s     *Server
-	who   *identity // nil on routes that are open
+	who   *identity // nil on routes that are open, and of attempts
 	route *route
 	query url.Values
 	bad   []jobs.Fault // what is wrong with the query and the headers
+
+	attempt store.Fence // on routes of attempts: which one calls
 }
 
 func (c *call) ctx() context.Context { return c.Request().Context() }
@@ -102,7 +104,7 @@ func (c *call) read(parse func(data []byte) error) error {
 	case err == nil:
 		return invalid(c.bad)
 	case errors.As(err, &p) && p.kind == probInvalid:
-		return invalid(append(slices.Clip(c.bad), p.faults...))
+		return invalid(append(slices.Clip(c.bad), slices.DeleteFunc(p.faults, c.repeats)...))
 	}
 	return err
 }
@@ -210,6 +212,11 @@ func (c *call) addBad(location, message string) {
 	if message != "" {
 		c.bad = append(c.bad, jobs.Fault{Location: location, Message: message})
 	}
+}
+
+// repeats reports whether it is the name in the body that is wrong as the one in the path is.
+func (c *call) repeats(f jobs.Fault) bool {
+	return f.Location == "body.name" && slices.Contains(c.bad, jobs.Fault{Location: "path.name", Message: f.Message})
 }
 
 func (c *call) unknownParam() string {
@@ -329,6 +336,15 @@ func (c *call) answer(status int, v any) error {
 func writeJSON(c echo.Context, status int, media string, v any) {
 	buf := buffers.Get().(*[]byte)
 	text := append(jobs.AppendJSON((*buf)[:0], v), '\n')
+	writeText(c, status, media, text)
+	if cap(text) <= 1<<20 {
+		*buf = text
+		buffers.Put(buf)
+	}
+}
+
+// writeText writes a whole answer.
+func writeText(c echo.Context, status int, media string, text []byte) {
 	h := c.Response().Header()
 	h.Set("Content-Type", media)
 	h.Set("Content-Length", strconv.Itoa(len(text)))
@@ -336,9 +352,5 @@ func writeJSON(c echo.Context, status int, media string, v any) {
 	c.Response().WriteHeader(status)
 	if c.Request().Method != http.MethodHead {
 		_, _ = c.Response().Write(text)
-	}
-	if cap(text) <= 1<<20 {
-		*buf = text
-		buffers.Put(buf)
 	}
 }

@@ -3,8 +3,11 @@ package api
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"nightshift/store"
 )
 
 // routeOf is the route that a call was matched to; nil: none. The router lets the last parameter
@@ -18,19 +21,32 @@ func (s *Server) routeOf(c echo.Context) *route {
 	return s.byPath[c.Request().Method+" "+c.Path()]
 }
 
-const identityKey = "identity"
+const (
+	identityKey = "identity"
+	attemptKey  = "attempt"
+)
 
 // identified refuses calls without a token, before anything is said about routes. Open routes pass.
 func (s *Server) identified(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if r := s.routeOf(c); r != nil && r.opens == 0 {
+		r, authorization := s.routeOf(c), c.Request().Header.Get("Authorization")
+		switch {
+		case r != nil && r.attempt:
+			f, p := s.ofAttempt(c.Param("id"), authorization)
+			if p != nil {
+				return p
+			}
+			c.Set(attemptKey, f)
 			return next(c)
+		case r != nil && r.opens == 0:
+			return next(c)
+		case r != nil || !s.stray(c.Request()):
+			who, p := s.access.identify(authorization)
+			if p != nil {
+				return p
+			}
+			c.Set(identityKey, who)
 		}
-		who, p := s.access.identify(c.Request().Header.Get("Authorization"))
-		if p != nil {
-			return p
-		}
-		c.Set(identityKey, who)
 		err := next(c)
 		if allow, ok := c.Get(echo.ContextKeyHeaderAllow).(string); ok && err != nil {
 			return &problem{kind: probMethod, detail: "allowed here: " + allow, allow: allow}
@@ -45,7 +61,12 @@ func (s *Server) serve(r *route) echo.HandlerFunc {
 		if s.routeOf(ec) != r {
 			return echo.ErrNotFound
 		}
+		if s.stopping.Err() != nil && !r.attempt && !r.probe {
+			ec.Response().Header().Set("Connection", "close")
+			return &problem{kind: probStopping, retryAfter: 5 * time.Second, detail: "ask the next one, once it has started"}
+		}
 		c := &call{Context: ec, s: s, route: r}
+		c.attempt, _ = ec.Get(attemptKey).(store.Fence)
 		if r.opens != 0 {
 			c.who, _ = ec.Get(identityKey).(*identity)
 			if c.who == nil || !c.who.has(r.opens) {
@@ -71,9 +92,11 @@ func (s *Server) serve(r *route) echo.HandlerFunc {
 
 // accepts reports whether the caller asks for a stream of events.
 func accepts(r *http.Request, media string) bool {
-	if r.Method == http.MethodHead {
-		return false
-	}
+	return r.Method != http.MethodHead && names(r, media)
+}
+
+// names reports whether the Accept of a call holds the media type itself.
+func names(r *http.Request, media string) bool {
 	for _, line := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(line, ",") {
 			name, _, _ := strings.Cut(part, ";")

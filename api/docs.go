@@ -45,9 +45,11 @@ var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
 <style>{{.Style}}</style></head><body>
 <h1>Nightshift API</h1>
 {{range .Intro}}<p>{{.}}</p>
-{{end}}<p>Every call bears <code>Authorization: Bearer TOKEN</code>, but for those marked open. The exact
+{{end}}<p>Every call bears <code>Authorization: Bearer TOKEN</code>, but for those marked open; those of
+<a href="#chapter-callbacks">callbacks</a> the token of their attempt. The exact
 description is <a href="/openapi.json">/openapi.json</a>.</p>
-<nav>{{range .Tags}}<a href="#tag-{{.Name}}">{{.Name}}</a>{{end}}<a href="#errors">errors</a> <a href="#shapes">shapes</a></nav>
+<nav>{{range .Tags}}<a href="#tag-{{.Name}}">{{.Name}}</a>{{end}}{{range .Chapters}}<a
+href="#chapter-{{.Name}}">{{.Name}}</a>{{end}}<a href="#errors">errors</a> <a href="#shapes">shapes</a></nav>
 {{range .Tags}}<h2 id="tag-{{.Name}}">{{.Name}}</h2><p>{{.Doc}}</p>
 {{range .Routes}}<section id="{{.ID}}"><h3><code>{{.Method}} {{.Path}}</code></h3>
 <p>{{.Summary}}. <em>{{.Scope}}</em></p>{{with .More}}<p>{{.}}</p>{{end}}
@@ -58,7 +60,9 @@ description is <a href="/openapi.json">/openapi.json</a>.</p>
 <details><summary>{{.Title}}</summary><pre>{{.Text}}</pre></details>{{end}}
 {{end}}<h4>Errors</h4><p>{{range .Problems}}<a href="#problem-{{.Name}}">{{.Status}} {{.Name}}</a> {{end}}</p>
 </section>{{end}}{{end}}
-<h2 id="errors">errors</h2><p>application/problem+json (RFC 9457); the type is one of:</p>
+{{range .Chapters}}<h2 id="chapter-{{.Name}}">{{.Name}}</h2>
+{{range .Parts}}<p>{{.Text}}</p>{{with .Code}}<pre>{{.}}</pre>{{end}}
+{{end}}{{end}}<h2 id="errors">errors</h2><p>application/problem+json (RFC 9457); the type is one of:</p>
 {{range .Problems}}<section id="problem-{{.Name}}"><h3>{{.Status}} <code>{{.Type}}</code></h3>
 <p>{{.Title}}</p><pre>{{.Text}}</pre></section>
 {{end}}
@@ -110,12 +114,13 @@ func renderDocs(routes []*route, spec []byte) ([]byte, error) {
 		Style    template.CSS
 		Intro    []string
 		Tags     []*docsTag
+		Chapters []chapter
 		Problems []docsProblem
 		Shapes   []docsShape
 	}
 	page.Shapes = described.shapes()
 	bodyShapes := described.bodyShapes()
-	page.Style = docsStyle
+	page.Style, page.Chapters = docsStyle, chapters
 	page.Intro = strings.Split(conventions, "\n\n")
 	examples, err := problemExamples()
 	if err != nil {
@@ -146,7 +151,10 @@ func docsOf(r *route, shapes map[string]string) docsRoute {
 		ID: r.id, Method: r.method, Path: pathParam.ReplaceAllString(r.path, "{$1}"),
 		Summary: r.summary, More: r.more, Scope: "Open.", Bodies: docsBodies(r, shapes),
 	}
-	if r.opens != 0 {
+	switch {
+	case r.attempt:
+		view.Scope = "The attempt's token."
+	case r.opens != 0:
 		view.Scope = "Scope: " + r.opens.String() + "."
 	}
 	for _, p := range r.query {
@@ -172,7 +180,11 @@ func docsBodies(r *route, shapes map[string]string) (all []docsBody) {
 		if r.optional {
 			head = "Body, may be left out"
 		}
-		all = append(all, docsBody{head, shapes[r.id], docsExamples(samplesOf(r, 0, "", r.in), "")})
+		body := docsBody{head, shapes[r.id], docsExamples(samplesOf(r, 0, "", r.in), "")}
+		if r.text {
+			body.Examples = append(body.Examples, docsExamples(samplesOf(r, 0, mediaText, nil), mediaText)...)
+		}
+		all = append(all, body)
 	}
 	for _, out := range r.out {
 		doc := cmp.Or(out.doc, http.StatusText(out.status))

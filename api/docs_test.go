@@ -12,7 +12,7 @@ import (
 func TestEveryFieldOfTheDescriptionSaysWhatItMeans(t *testing.T) {
 	ts := newTestServer(t)
 	var spec specText
-	if err := json.Unmarshal(ts.api.spec, &spec); err != nil {
+	if err := json.Unmarshal(made(t, ts.api.spec), &spec); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Components.Schemas)) {
@@ -27,7 +27,7 @@ func TestEveryFieldOfTheDescriptionSaysWhatItMeans(t *testing.T) {
 func TestFieldDocsAreOfFieldsThatAre(t *testing.T) {
 	ts := newTestServer(t)
 	var spec specText
-	if err := json.Unmarshal(ts.api.spec, &spec); err != nil {
+	if err := json.Unmarshal(made(t, ts.api.spec), &spec); err != nil {
 		t.Fatal(err)
 	}
 	used := map[string]bool{}
@@ -45,7 +45,7 @@ func TestFieldDocsAreOfFieldsThatAre(t *testing.T) {
 }
 
 func TestEveryLinkOfTheDocsLeadsSomewhere(t *testing.T) {
-	page := string(newTestServer(t).api.docs)
+	page := string(made(t, newTestServer(t).api.docs))
 	links := regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page, -1)
 	if len(links) < 100 {
 		t.Fatalf("%d links", len(links))

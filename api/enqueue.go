@@ -167,6 +167,7 @@ func (c *call) answerSubmitted(status int, sub runtime.Submitted) error {
 		return err
 	}
 	view.Duplicate = &sub.Duplicate
+	view.UniqueUntil, view.Replaced = uniqueUntil(&sub.Submitted), sub.Replaced
 	view.WatchURL = c.s.watchURL(sub.ID)
 	return c.answer(status, &view)
 }
@@ -177,7 +178,10 @@ func (s *Server) watchURL(id jobs.ID) string {
 
 // briefOf is what a token that may not read sees.
 func briefOf(sub store.Submitted) wire.Brief {
-	return wire.Brief{ID: sub.ID, Job: sub.Job, State: stateName(sub.State), Duplicate: sub.Duplicate}
+	return wire.Brief{
+		ID: sub.ID, Job: sub.Job, State: stateName(sub.State), Duplicate: sub.Duplicate,
+		UniqueUntil: uniqueUntil(&sub), Replaced: sub.Replaced,
+	}
 }
 
 // stateName is nil for the state of a run that has been pruned.
@@ -279,24 +283,27 @@ func unknownJob(index int) jobs.Fault {
 }
 
 // batchError lists what is wrong with every entry: 422 where something is not valid, 409 where
-// there are only conflicts of keys.
+// there are only conflicts.
 func batchError(err error) error {
 	var faults, conflicts []jobs.Fault
 	var other error
+	kind := probUnique
 	for _, e := range flatten(err) {
 		var bad *jobs.InvalidError
 		var entry *store.EntryError
 		var key *store.KeyConflict
+		var unique *store.UniqueConflict
 		switch {
 		case errors.As(e, &bad):
 			var p *problem
 			if errors.As(within("body", bad), &p) {
 				faults = append(faults, p.faults...)
 			}
+		case errors.As(e, &entry) && errors.As(e, &unique):
+			conflicts = append(conflicts, standsFault(entry.Index, unique))
 		case errors.As(e, &entry) && errors.As(e, &key):
-			conflicts = append(conflicts, jobs.Fault{
-				Location: fmt.Sprintf("body.runs[%d].idempotency_key", entry.Index), Message: key.Error(),
-			})
+			kind = probKey
+			conflicts = append(conflicts, usedFault(entry.Index, key))
 		case errors.As(e, &entry) && errors.Is(e, store.ErrNotFound):
 			faults = append(faults, unknownJob(entry.Index))
 		default:
@@ -309,7 +316,16 @@ func batchError(err error) error {
 	case faults != nil:
 		return invalid(append(faults, conflicts...))
 	}
-	return &problem{kind: probKey, detail: summary(conflicts), faults: conflicts}
+	return &problem{kind: kind, detail: summary(conflicts), faults: conflicts}
+}
+
+// usedFault is a key of an entry that was used before, or by an earlier entry.
+func usedFault(i int, c *store.KeyConflict) jobs.Fault {
+	text := c.Error()
+	if c.Entry != nil {
+		text = fmt.Sprintf("idempotency key %s is that of runs[%d], which has another payload", c.Key, *c.Entry)
+	}
+	return jobs.Fault{Location: fmt.Sprintf("body.runs[%d].idempotency_key", i), Message: text}
 }
 
 // flatten takes joined errors apart.

@@ -197,6 +197,10 @@ func TestOneKeyIsOneRun(t *testing.T) {
 	if !strings.Contains(other, ids[0]) {
 		t.Errorf("the conflict does not name the run: %s", other)
 	}
+	other = ts.call("POST", "/v1/jobs/a/runs", `{"payload":1}`, "Idempotency-Key", "same").want(409).field("run")
+	if other != ids[0] {
+		t.Errorf("the conflict is with run %q", other)
+	}
 	got := ts.call("POST", "/v1/jobs/a/runs", `{"idempotency_key":"x"}`, "Idempotency-Key", "y").problem(probInvalid)
 	if !strings.Contains(got, "body.idempotency_key: differs") {
 		t.Errorf("two keys: %s", got)
@@ -315,6 +319,11 @@ func TestBatchIsInOrderAndAllOrNothing(t *testing.T) {
 		if !strings.Contains(bad, want) {
 			t.Errorf("%s is not in %s", want, bad)
 		}
+	}
+	// A run that is not made, since the batch is refused, is not named.
+	bad = ts.call("POST", "/v1/runs/batch", `{"runs":[{"job":"a"},{"job":"a","idempotency_key":"new"},{"job":"a","idempotency_key":"new","payload":9}]}`).problem(probKey)
+	if want := "body.runs[2].idempotency_key: idempotency key new is that of runs[1]"; !strings.Contains(bad, want) {
+		t.Errorf("%s is not in %s", want, bad)
 	}
 	ts.call("POST", "/v1/runs/batch", `{"runs":[]}`).problem(probInvalid)
 	ts.call("POST", "/v1/runs/batch", `{}`).problem(probInvalid)

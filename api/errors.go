@@ -42,10 +42,13 @@ var (
 	probMethod       = problemKind{"method-not-allowed", 405, "The method is not allowed here"}
 	probSlow         = problemKind{"timeout", 408, "The body came too slowly"}
 	probExists       = problemKind{"exists", 409, "It exists already"}
+	probOver         = problemKind{"over", 409, "The attempt is over"}
 	probState        = problemKind{"state", 409, "Not possible in this state"}
 	probSet          = problemKind{"other-set", 409, "It belongs to another set"}
 	probNamed        = problemKind{"named", 409, "Others name it"}
+	probInJob        = problemKind{"in-job", 409, "It stands in the document of a job"}
 	probKey          = problemKind{"key-conflict", 409, "The idempotency key was used otherwise"}
+	probUnique       = problemKind{"unique-conflict", 409, "A run of its kind stands"}
 	probStale        = problemKind{"stale", 412, "It was changed meanwhile"}
 	probTooLarge     = problemKind{"too-large", 413, "The body is too large"}
 	probEncoding     = problemKind{"content-encoding", 415, "The body must not be compressed"}
@@ -64,7 +67,7 @@ var (
 // problemKinds are all of them, for the description.
 var problemKinds = []problemKind{
 	probSyntax, probRequest, probUnauthorized, probSignature, probForbidden, probOrigin, probNotFound, probMethod,
-	probSlow, probExists, probState, probSet, probNamed, probKey, probStale, probTooLarge, probEncoding, probHost,
+	probSlow, probExists, probOver, probState, probSet, probNamed, probInJob, probKey, probUnique, probStale, probTooLarge, probEncoding, probHost,
 	probInvalid, probOverload, probInternal, probBusy, probUnknown, probShut, probStopping, probNotReady,
 	probFull,
 }
@@ -75,17 +78,24 @@ type problem struct {
 	detail     string
 	faults     []jobs.Fault
 	retryAfter time.Duration
-	allow      string // of a 405
+	allow      string     // of a 405
+	state      jobs.State // of over: of the run
+	run        jobs.ID    // with which it conflicts; nil: no one run is the reason
+	until      jobs.Until // of unique-conflict: until when that run stands
 }
 
 func (p *problem) Error() string { return p.kind.name + ": " + p.detail }
 
 // view is what the caller gets.
 func (p *problem) view() wire.Problem {
-	return wire.Problem{
+	view := wire.Problem{
 		Type: problemPrefix + p.kind.name, Title: p.kind.title, Status: p.kind.status,
-		Detail: p.detail, Errors: p.faults,
+		Detail: p.detail, Errors: p.faults, Run: p.run, UniqueUntil: p.until,
 	}
+	if p.state != 0 {
+		view.State = p.state.String()
+	}
+	return view
 }
 
 func refuse(kind problemKind, format string, args ...any) *problem {
@@ -154,7 +164,9 @@ func (s *Server) problemOf(err error) *problem {
 		syntax  *jobs.SyntaxError
 		bad     *jobs.InvalidError
 		key     *store.KeyConflict
+		unique  *store.UniqueConflict
 		named   *store.NamedError
+		late    *store.OverError
 		tooBig  *http.MaxBytesError
 		fromWeb *echo.HTTPError
 	)
@@ -166,7 +178,13 @@ func (s *Server) problemOf(err error) *problem {
 	case errors.As(err, &bad):
 		return invalid(bad.Faults)
 	case errors.As(err, &key):
-		return refuse(probKey, "%s", key.Error())
+		return &problem{kind: probKey, detail: key.Error(), run: key.Run}
+	case errors.As(err, &unique):
+		return &problem{
+			kind: probUnique, detail: unique.Error(), run: unique.Run, until: jobs.UntilOf(unique.Until),
+		}
+	case errors.As(err, &late):
+		return over(late)
 	case errors.As(err, &named):
 		return refuse(probNamed, "%s", named.Error())
 	case errors.Is(err, store.ErrSet):

@@ -38,6 +38,7 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 		{store.ErrUnknown, probUnknown, "1"},
 		{store.ErrClosed, probStopping, "5"},
 		{&store.KeyConflict{Key: "k"}, probKey, ""},
+		{&store.UniqueConflict{Job: "a"}, probUnique, ""},
 		{&jobs.SyntaxError{Line: 1, Column: 2, Msg: "m"}, probSyntax, ""},
 		{&jobs.InvalidError{Faults: []jobs.Fault{{Location: "a", Message: "b"}}}, probInvalid, ""},
 		{echo.ErrNotFound, probNotFound, ""},

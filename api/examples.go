@@ -82,11 +82,16 @@ var problemSamples = map[problemKind]error{
 	probMethod:       refuse(probMethod, "allowed here: GET, PUT, DELETE"),
 	probSlow:         refuse(probSlow, "the body did not come whole in time"),
 	probExists:       store.ErrExists,
+	probOver:         &store.OverError{State: jobs.Succeeded},
 	probState:        store.ErrState,
 	probSet:          &store.SetError{Kind: "job", Name: "nightly-sync", Set: "warehouse"},
 	probNamed:        &store.NamedError{Kind: "policy", Name: "gentle", By: []string{"nightly-sync"}},
+	probInJob:        inJob("nightly-sync"),
 	probKey:          &store.KeyConflict{Key: "order-8812"},
-	probStale:        store.ErrStale,
+	probUnique: &store.UniqueConflict{
+		Job: "nightly-sync", Run: sampleID(sampleRun), Until: sampleStart.Add(24 * time.Hour),
+	},
+	probStale: store.ErrStale,
 	probTooLarge: tooLarge([]jobs.Fault{{
 		Location: "body.payload", Message: payloadFault("", 300_000).Message,
 	}}),
@@ -137,6 +142,8 @@ var paramExamples = map[string]any{
 
 	"door": "github", "secret": "a-long-random-text",
 
+	"type": "dependency.opened", "after": 411,
+
 	"set": "default", "dry_run": "true", "prune": "true",
 
 	"If-Match": `"3"`, "If-None-Match": `"3"`, "Idempotency-Key": "order-8812",
@@ -153,6 +160,12 @@ func paramExample(r *route, name string) any {
 		return "SYNC"
 	case r.tag == "policies" && name == "name":
 		return "gentle"
+	case r.tag == "schedules" && name == "name":
+		return "sync-acme"
+	case r.tag == "queues" && name == "name":
+		return "mail"
+	case r.tag == "dependencies" && name == "name":
+		return "stripe"
 	case r.id == "enqueue-batch" && name == "Idempotency-Key":
 		return nil // it is refused
 	}

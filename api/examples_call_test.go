@@ -24,7 +24,15 @@ func (ts *testServer) stage(r *route) map[string]string {
 		params["name"] = "gentle"
 		ts.call("DELETE", "/v1/jobs/nightly-sync", "")
 	}
+	if list := map[string]string{"queues": "mail", "dependencies": "stripe"}; list[r.tag] != "" {
+		params["name"] = list[r.tag]
+		ts.call("PUT", "/v1/"+r.tag+"/"+params["name"], `{"concurrency":3}`)
+	}
 	switch r.id {
+	case "create-queue", "create-dependency":
+		for _, name := range []string{params["name"], "warehouse-lock"} {
+			ts.call("DELETE", "/v1/"+r.tag+"/"+name, "")
+		}
 	case "create-policy":
 		ts.call("DELETE", "/v1/policies/gentle", "")
 	case "get-policy", "put-policy", "delete-policy":
@@ -44,16 +52,40 @@ func (ts *testServer) stage(r *route) map[string]string {
 			ts.call("PUT", "/v1/jobs/"+name, doc)
 		}
 	}
+	if r.tag == "schedules" {
+		params["name"] = "sync-acme"
+		ts.call("PUT", "/v1/jobs/nightly-sync", doc)
+		for _, name := range []string{"sync-acme", "sync-often"} {
+			ts.call("DELETE", "/v1/schedules/"+name, "")
+		}
+		if r.id != "create-schedule" && r.id != "put-schedule" {
+			ts.call("PUT", "/v1/schedules/sync-acme", `{"job":"nightly-sync","every":"1h"}`)
+		}
+	}
 	if r.id == "check-rules" {
 		params["failed"] = ts.failedRun()
 	}
-	if strings.Contains(r.path, ":id") {
+	if r.attempt || strings.HasSuffix(r.path, "/checkpoint") {
+		ts.call("POST", "/v1/server/resume", "").want(200)
+		s := ts.speaker(r.id)
+		s.call("PUT", "checkpoint", `{"offset":4900}`).want(204)
+		params["id"], params["attempt"] = s.run, s.token
+		ts.call("POST", "/v1/server/drain", "").want(200)
+	} else if strings.Contains(r.path, ":id") {
 		params["id"] = ts.enqueue("nightly-sync", `{"delay":"1h"}`)
 	}
 	if r.id == "requeue-run" || r.id == "delete-run" {
 		ts.call("POST", "/v1/runs/"+params["id"]+"/cancel", "").want(200)
 	}
 	return params
+}
+
+// holder is the header of who may call a route that has been staged: the attempt, or the admin.
+func (ts *testServer) holder(r *route, params map[string]string) []string {
+	if r.attempt {
+		return as(params["attempt"])
+	}
+	return as(ts.admin)
 }
 
 // sampleText is the body that an example of a call is.
@@ -85,7 +117,7 @@ func TestExamplesOfCallsAreTaken(t *testing.T) {
 	ts := newTestServer(t)
 	sent := 0
 	for _, r := range ts.api.routes {
-		if r.in == nil {
+		if r.in == nil && !r.attempt {
 			continue
 		}
 		for _, s := range samplesOf(r, 0, "", r.in) {
@@ -94,7 +126,7 @@ func TestExamplesOfCallsAreTaken(t *testing.T) {
 				ts.call("POST", "/v1/server/drain", "").want(200) // nobody calls example.com
 				params := ts.stage(r)
 				body := strings.ReplaceAll(sampleText(s), sampleRun, params["failed"])
-				got := ts.call(r.method, fill(r, params), body)
+				got := ts.call(r.method, fill(r, params), body, ts.holder(r, params)...)
 				if !slices.ContainsFunc(r.out, func(o outcome) bool { return o.status == got.status }) {
 					t.Errorf("%s %s: %d %s", r.method, r.path, got.status, got.body)
 				}
@@ -113,7 +145,8 @@ func TestWhatIsReadIsAsDescribed(t *testing.T) {
 	ts.call("POST", "/v1/server/drain", "").want(200)
 	for _, r := range ts.api.routes {
 		if r.method == "GET" {
-			ts.call("GET", fill(r, ts.stage(r)), "") // which holds the answer against the description
+			params := ts.stage(r)
+			ts.call("GET", fill(r, params), "", ts.holder(r, params)...) // which holds the answer against the description
 		}
 	}
 }

@@ -30,6 +30,36 @@ var samples = map[sampleKey][]sample{
 			"script": {"source": "print('clean')\n", "interpreter": ["python3"]},
 			"retry": {"max_attempts": 1}
 		}`)},
+		{"schedules", "A script that runs each night, and once a week", jobs.Raw(`{
+			"name": "report",
+			"script": {"path": "report.py"},
+			"schedules": [
+				{"cron": "0 2 * * *", "timezone": "Europe/Berlin"},
+				{"name": "week", "cron": "0 6 * * mon", "timezone": "Europe/Berlin", "payload": {"days": 7}}
+			]
+		}`)},
+		{"limits", "One charge of a customer at a time, one of each order a day", jobs.Raw(`{
+			"name": "charge",
+			"webhook": {"url": "https://example.com/hooks/charge"},
+			"concurrency": {"limit": 1, "key": "payload.customer"},
+			"rate": {"limit": 100, "per": "1m"},
+			"unique": {"key": "payload.order_id", "while": "24h"},
+			"dependencies": ["stripe"]
+		}`)},
+		{"callback", "Long work that calls back, and says every minute that it is alive", jobs.Raw(`{
+			"name": "render",
+			"webhook": {
+				"url": "https://example.com/hooks/render",
+				"completion": "callback", "heartbeat_timeout": "1m"
+			},
+			"timeout": "6h",
+			"checkpoint": {"ttl": "3d"}
+		}`)},
+		{"bounded", "A script with a user and a bound of its own, whose batches go on where they were", jobs.Raw(`{
+			"name": "load",
+			"script": {"path": "load.py", "user": "www-data", "memory": "512MiB"},
+			"checkpoint": {"key": "payload.batch"}
+		}`)},
 	},
 	{id: "put-job"}: {
 		{"webhook", "", jobs.Raw(`{
@@ -70,12 +100,76 @@ var samples = map[sampleKey][]sample{
 				"retry": {"policy": "gentle"}
 			}]
 		}`)},
+		{"schedules", "A job, its own schedule, and one by itself", jobs.Raw(`{
+			"defaults": {"timezone": "Europe/Berlin"},
+			"jobs": [{
+				"name": "nightly-sync", "webhook": {"url": "https://example.com/hooks/sync"},
+				"schedules": [{"cron": "0 2 * * *"}]
+			}],
+			"schedules": [{
+				"name": "sync-acme", "job": "nightly-sync", "every": "15m", "overlap": "skip",
+				"payload": {"customer": "acme"}
+			}]
+		}`)},
+		{"shared", "Jobs that share a service and a queue", jobs.Raw(`{
+			"queues": [{"name": "mail", "concurrency": 2}],
+			"dependencies": [
+				{"name": "stripe", "concurrency": 5, "rate": {"limit": 100, "per": "1m"}},
+				{"name": "example.com:443", "concurrency": 4}
+			],
+			"jobs": [
+				{
+					"name": "nightly-sync", "webhook": {"url": "https://example.com/hooks/sync"},
+					"dependencies": ["stripe"], "concurrency": {"limit": 1, "key": "payload.customer"}
+				},
+				{
+					"name": "mail-out", "webhook": {"url": "https://example.com/hooks/mail"},
+					"queue": "mail", "dependencies": ["stripe"]
+				}
+			]
+		}`)},
 	},
 	{id: "deliver"}: {
 		{"push", "A push, as GitHub tells of it", jobs.Raw(samplePush)},
 	},
 	{id: "deliver-secret"}: {
 		{"push", "Whatever the sender sends", jobs.Raw(samplePush)},
+	},
+	{id: "create-schedule"}: {
+		{"customer", "A customer's own, in the morning of each working day", jobs.Raw(`{
+			"name": "sync-acme", "job": "nightly-sync", "cron": "0 3 * * mon-fri",
+			"timezone": "Europe/Berlin", "payload": {"customer": "acme"}, "late_after": "2h"
+		}`)},
+		{"interval", "Every quarter of an hour; after an outage each tick, twenty at most", jobs.Raw(`{
+			"name": "sync-often", "job": "nightly-sync", "every": "15m", "overlap": "skip",
+			"catch_up": {"mode": "all", "window": "12h", "limit": 20}, "end": "2099-01-01T00:00:00Z"
+		}`)},
+	},
+	{id: "create-schedule", status: 201}: {{"new", "", sampleNewSchedule()}},
+	{id: "put-schedule"}: {
+		{"customer", "", jobs.Raw(`{
+			"job": "nightly-sync", "cron": "0 3 * * mon-fri", "timezone": "Europe/Berlin",
+			"payload": {"customer": "acme"}, "late_after": "2h"
+		}`)},
+	},
+	{id: "put-schedule", status: 201}: {{"new", "", sampleNewSchedule()}},
+	{id: "get-schedule", status: 200}: {
+		{"itself", "One that stands by itself", sampleSchedule()},
+		{"job", "One that stands in a job", sampleScheduleOfJob()},
+		{"paused", "One that is paused", samplePausedSchedule()},
+	},
+	{id: "pause-schedule"}:              {{"note", "", jobs.Raw(`{"note": "the warehouse is being moved"}`)}},
+	{id: "pause-schedule", status: 200}: {{"paused", "", samplePausedSchedule()}},
+	{id: "resume-schedule"}:             {{"note", "", jobs.Raw(`{"note": "it has been moved"}`)}},
+	{id: "preview-schedule"}: {
+		{"cron", "Three ticks of a line", jobs.Raw(`{
+			"cron": "0 3 * * mon-fri", "timezone": "Europe/Berlin", "from": "2026-11-30T00:00:00Z", "count": 3
+		}`)},
+		{"every", "An interval, from now on", jobs.Raw(`{"every": "90m"}`)},
+	},
+	{id: "get-run", status: 200}: {
+		{"ended", "One that was tried twice", sampleEnded()},
+		{"scheduled", "One that a tick made, and that waits for the one before", sampleScheduled()},
 	},
 	{id: "create-policy"}: {
 		{"gentle", "Few attempts, far apart", jobs.Raw(`{
@@ -86,6 +180,39 @@ var samples = map[sampleKey][]sample{
 	{id: "put-policy"}: {
 		{"gentle", "", jobs.Raw(`{"max_attempts": 3, "backoff": {"base": "1m"}}`)},
 	},
+	{id: "create-queue"}: {
+		{"mail", "Two at a time", jobs.Raw(`{"name": "mail", "concurrency": 2}`)},
+	},
+	{id: "put-queue"}:                {{"mail", "", jobs.Raw(`{"concurrency": 2}`)}},
+	{id: "pause-queue"}:              {{"note", "", jobs.Raw(`{"note": "the mail server is moving"}`)}},
+	{id: "pause-queue", status: 200}: {{"paused", "", samplePausedQueue()}},
+	{id: "resume-queue"}:             {{"note", "", jobs.Raw(`{"note": "it has moved"}`)}},
+	{id: "create-dependency"}: {
+		{"stripe", "A service with limits of its own", jobs.Raw(`{
+			"name": "stripe", "concurrency": 5, "rate": {"limit": 100, "per": "1m"},
+			"breaker": {"failures": 5, "open_for": "30s", "max_open": "10m"}
+		}`)},
+		{"lock", "A lock: one at a time, whatever fails", jobs.Raw(`{
+			"name": "warehouse-lock", "concurrency": 1, "breaker": null
+		}`)},
+	},
+	{id: "put-dependency"}: {
+		{"limits", "", jobs.Raw(`{"concurrency": 5, "rate": {"limit": 100, "per": "1m"}}`)},
+	},
+	{id: "get-dependency", status: 200}: {
+		{"closed", "Calls flow", sampleDependency()},
+		{"open", "It keeps failing", sampleOpenDependency()},
+		{"host", "The host of webhooks, which nobody has put", sampleHost()},
+	},
+	{id: "pause-dependency"}:              {{"note", "", jobs.Raw(`{"note": "they deploy until 3"}`)}},
+	{id: "pause-dependency", status: 200}: {{"paused", "", samplePausedDependency()}},
+	{id: "resume-dependency"}:             {{"note", "", jobs.Raw(`{"note": "they are back"}`)}},
+	{id: "trip-dependency"}: {
+		{"while", "For ten minutes", jobs.Raw(`{"for": "10m", "note": "they asked us to stop"}`)},
+		{"empty", "For the open_for of its breaker", jobs.Raw(`{}`)},
+	},
+	{id: "trip-dependency", status: 200}: {{"open", "", sampleTrippedDependency()}},
+	{id: "reset-dependency"}:             {{"note", "", jobs.Raw(`{"note": "they say it is fixed"}`)}},
 	{id: "enqueue"}: {
 		{"payload", "With a payload, once", jobs.Raw(`{
 			"payload": {"since": "2026-11-29"},
@@ -98,12 +225,37 @@ var samples = map[sampleKey][]sample{
 		{"empty", "The job's own payload, now", jobs.Raw(`{}`)},
 	},
 	{id: "enqueue", status: 202}: {{"queued", "", sampleQueued()}},
-	{id: "enqueue", status: 200}: {{"duplicate", "", sampleDuplicate()}},
+	{id: "enqueue", status: 200}: {
+		{"duplicate", "The run of that idempotency key", sampleDuplicate()},
+		{"standing", "A run that stands by its unique key", sampleStanding()},
+		{"replaced", "One that has not started and has taken the payload", sampleReplaced()},
+	},
 	{id: "enqueue-batch"}: {
 		{"two", "", jobs.Raw(`{"runs": [
 			{"job": "nightly-sync", "payload": {"since": "2026-11-29"}},
 			{"job": "mail-out", "idempotency_key": "digest-2026-11-30"}
 		]}`)},
+	},
+	{id: "get-checkpoint", status: 200}:          {{"offset", "", sampleCheckpoint}},
+	{id: "get-callback-checkpoint", status: 200}: {{"offset", "", sampleCheckpoint}},
+	{id: "put-callback-checkpoint"}:              {{"offset", "", sampleCheckpoint}},
+	{id: "post-progress"}: {
+		{"records", "", jobs.Raw(`{"done": 4900, "total": 10000, "note": "third file"}`)},
+		{"unknown", "Nobody knows how many there are", jobs.Raw(`{"done": 4900}`)},
+	},
+	{id: "post-log"}:           {{"line", "", jobs.Raw(`{"text": "third file opened"}`)}},
+	{"post-log", 0, mediaText}: {{"lines", "", "third file opened\n4900 records read\n"}},
+	{id: "complete-attempt"}: {
+		{"result", "", jobs.Raw(`{"result": {"rows": 10000}}`)},
+		{"empty", "Without a result", jobs.Raw(`{}`)},
+	},
+	{id: "fail-attempt"}: {
+		{"again", "It will pass", jobs.Raw(`{
+			"type": "RateLimited", "message": "the API takes 100 calls a minute", "retryable": true, "retry_after": "90s"
+		}`)},
+		{"final", "No try will help", jobs.Raw(`{
+			"type": "NoSuchFile", "message": "input.csv is gone", "retryable": false, "stack": "load.py line 12"
+		}`)},
 	},
 	{id: "check-rules"}: {
 		{"told", "A failure that is told, by the rules of a job", jobs.Raw(`{
@@ -138,6 +290,7 @@ var samples = map[sampleKey][]sample{
 	{id: "rotate-key"}:                {{"empty", "", jobs.Raw(`{}`)}},
 	{id: "get-ready", status: 200}:    {{"ready", "", wire.Status{Status: "ready"}}},
 
+	{"get-events", 200, "text/event-stream"}:      {{"opened", "", sampleEventStream()}},
 	{"get-log", 200, "text/plain; charset=utf-8"}: {{"text", "", "pulling the first\nall three pulled\n"}},
 	{"get-log", 200, "text/event-stream"}: {{
 		"events", "",

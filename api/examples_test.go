@@ -19,6 +19,9 @@ func forEachBody(f func(r *route, status int, media string, body any)) {
 		if r.in != nil || r.payload {
 			f(r, 0, "application/json", r.in)
 		}
+		if r.text {
+			f(r, 0, mediaText, nil)
+		}
 		if r.method == http.MethodHead {
 			continue
 		}

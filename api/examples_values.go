@@ -15,6 +15,9 @@ const (
 	sampleTrace   = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 )
 
+// sampleCheckpoint is what a job has saved.
+var sampleCheckpoint = jobs.Raw(`{"offset": 4900}`)
+
 // sampleStart is the instant at which the examples play.
 var sampleStart = jobs.TimeOf(time.Date(2026, 11, 30, 2, 0, 0, 0, time.UTC))
 
@@ -63,7 +66,7 @@ func sampleQueued() wire.Run {
 	return wire.Run{
 		ID: sampleID(sampleRun), Job: "nightly-sync", Version: 3, OperationID: sampleID(sampleRun),
 		State: "queued", Trigger: "api", Payload: jobs.Raw(`{"since":"2026-11-29"}`),
-		HeldBy: &jobs.HeldBy{Kind: "workers", Name: "webhook", Reason: "all workers are busy"},
+		HeldBy: &jobs.HeldBy{Kind: "workers", Name: "webhook", Reason: "it waits for a free worker: 64 of 64 webhook workers are busy"},
 		Queue:  "default", Labels: map[string]string{"team": "data"},
 		CorrelationID: new("order-8812"), IdempotencyKey: new("order-8812"), CreatedBy: new("deploy"),
 		Traceparent: new(sampleTrace), CreatedAt: sampleStart, RunAt: sampleStart, Attempt: 1,
@@ -129,6 +132,23 @@ func sampleDuplicate() wire.Run {
 	return r
 }
 
+// sampleStanding is a run that stands for a day.
+func sampleStanding() wire.Run {
+	r := sampleDuplicate()
+	r.UniqueUntil = jobs.UntilOf(r.CreatedAt.Add(24 * time.Hour))
+	r.Folded = &jobs.Folded{
+		Count: 2, Trigger: jobs.TriggerChain, By: sampleRequeue, At: r.CreatedAt.Add(time.Hour),
+	}
+	return r
+}
+
+// sampleReplaced is a run that stands until it starts.
+func sampleReplaced() wire.Run {
+	r := sampleQueued()
+	r.Duplicate, r.UniqueUntil, r.Replaced = new(true), jobs.UntilOf(0), true
+	return r
+}
+
 func sampleRequeued() wire.Run {
 	r := sampleQueued()
 	r.ID, r.RequeuedFrom, r.Trigger = sampleID(sampleRequeue), sampleID(sampleRun), "requeue"
@@ -188,6 +208,9 @@ var typeSamples = map[reflect.Type]func() any{
 			Items: []wire.Run{sampleListedRun()}, Next: new("412"), Limit: 50,
 		}
 	},
+	reflect.TypeFor[wire.Told](): func() any {
+		return wire.Told{Run: sampleID(sampleRun), State: "succeeded"}
+	},
 	reflect.TypeFor[wire.Briefs](): func() any {
 		return wire.Briefs{Items: []wire.Brief{
 			{ID: sampleID(sampleRun), Job: "nightly-sync", State: new("queued")},
@@ -224,6 +247,9 @@ var typeSamples = map[reflect.Type]func() any{
 			Name: "nightly-sync", Note: "the warehouse is being moved",
 		}}, Limit: 50}
 	},
+	reflect.TypeFor[wire.Events](): func() any {
+		return wire.Events{Items: []jobs.CloudEvent{sampleLate(), sampleEvent(), sampleMissed()}, Limit: 50}
+	},
 	reflect.TypeFor[wire.Status](): func() any { return wire.Status{Status: "ok"} },
 	reflect.TypeFor[wire.Watch](): func() any {
 		return wire.Watch{
@@ -243,14 +269,35 @@ var typeSamples = map[reflect.Type]func() any{
 	},
 	reflect.TypeFor[wire.Export](): func() any {
 		p, j := samplePolicy(), sampleJob()
-		return wire.Export{Policies: []jobs.Raw{p.Document()}, Jobs: []jobs.Raw{j.Document()}}
+		return wire.Export{
+			Policies:     []jobs.Raw{p.Document()},
+			Queues:       []jobs.Raw{jobs.Raw(`{"name":"mail","concurrency":2}`)},
+			Dependencies: []jobs.Raw{jobs.Raw(`{"name":"api.example.com:443","concurrency":null}`)},
+			Jobs:         []jobs.Raw{j.Document()},
+		}
 	},
 	reflect.TypeFor[jobs.Policy](): func() any { return samplePolicy() },
 	reflect.TypeFor[wire.Policies](): func() any {
 		p := samplePolicy()
 		return wire.Policies{Items: []*jobs.Policy{&p}, Limit: 50}
 	},
-	reflect.TypeFor[jobs.EffectiveRetry](): func() any { return sampleRetry() },
+	reflect.TypeFor[wire.Queue](): func() any { return sampleQueue() },
+	reflect.TypeFor[wire.Queues](): func() any {
+		return wire.Queues{Items: []wire.Queue{sampleQueue()}, Limit: 50}
+	},
+	reflect.TypeFor[wire.Dependency](): func() any { return sampleDependency() },
+	reflect.TypeFor[wire.Dependencies](): func() any {
+		return wire.Dependencies{Items: []wire.Dependency{sampleOpenDependency(), sampleHost()}, Limit: 50}
+	},
+	reflect.TypeFor[wire.StandingSchedule](): func() any { return sampleSchedule() },
+	reflect.TypeFor[wire.Schedules](): func() any {
+		list := wire.Schedules{Items: []wire.StandingSchedule{sampleScheduleOfJob(), sampleSchedule()}, Limit: 50}
+		list.Items[1].Payload = nil
+		return list
+	},
+	reflect.TypeFor[wire.Ticks]():             func() any { return sampleTicks() },
+	reflect.TypeFor[wire.PreviewedSchedule](): func() any { return samplePreviewed() },
+	reflect.TypeFor[jobs.EffectiveRetry]():    func() any { return sampleRetry() },
 }
 
 func samplePolicy() jobs.Policy {
@@ -281,4 +328,23 @@ func sampleVersion() jobs.Version {
 // sampleDelivered is the answer to a sender.
 func sampleDelivered() wire.Brief {
 	return wire.Brief{ID: sampleID(sampleRun), Job: "nightly-sync", State: orNull("queued")}
+}
+
+// sampleEvent tells of a dependency that was opened.
+func sampleEvent() jobs.CloudEvent {
+	return jobs.CloudEvent{
+		SpecVersion: jobs.CloudEventsVersion, ID: "412", Source: "http://127.0.0.1:8700",
+		Type: jobs.EventDependencyOpened, Subject: "dependency/stripe", Time: sampleStart,
+		Data: jobs.AppendJSON(nil, &jobs.DependencyOpened{
+			Name: "stripe", Reason: "5 errors in a row, the last: HTTP 503",
+			Until: sampleStart.Add(30 * time.Second), Run: sampleID(sampleRun), Job: new("nightly-sync"),
+		}),
+	}
+}
+
+// sampleEventStream is a stream that begins with what comes from now on.
+func sampleEventStream() string {
+	e := sampleEvent()
+	return ":\n\nid: 411\n\nevent: " + e.Type + "\nid: " + e.ID + "\ndata: " +
+		string(jobs.AppendJSON(nil, &e)) + "\n\n"
 }

@@ -16,7 +16,8 @@ func fieldDoc(schema, field string) string {
 
 // sharedDocs are schemas whose fields are those of another.
 var sharedDocs = map[string]string{
-	"Policy": "Retry", "TokenRequest": "Token", "Batch": "RunRequest", "RulesError": "Failure",
+	"Defaults":         "Job",
+	"StandingSchedule": "Schedule", "SchedulePreview": "Schedule", "Policy": "Retry", "TokenRequest": "Token", "Batch": "RunRequest", "RulesError": "Failure",
 	"RulesHTTP": "HTTPFailure", "RulesExit": "ExitFailure", "RulesEnd": "Decision",
 	"RulesChecked": "Decision", "EffectiveRule": "Rule", "Watch": "Run", "Brief": "Run", "SecretUse": "Secret",
 	"Version": "Run",
@@ -38,10 +39,14 @@ var fieldDocs = map[string]string{
 	"Webhook.success":          "An expression over http and the run that says whether an answer is a success",
 	"Webhook.signing_secret":   `One such as "{{ secrets.SIGN }}", or a list of two while one is rotated`,
 	"Webhook.follow_redirects": "307 and 308, 3 at most",
+	"Webhook.completion": "response, where left out: the answer says what came of it; callback: 202 means that the " +
+		"receiver has taken the work on, and the run waits, without a worker, until complete or fail of its callback",
+	"Webhook.heartbeat_timeout": "Of completion callback: an attempt that makes no call of its callback for that long " +
+		"fails, kind heartbeat; left out: any silence will do until the timeout",
 
 	"Script.args": "Arguments; may hold {{ expression }}",
 	"Script.env": "Variables; values may hold {{ expression }}. Of the server's environment only PATH, " +
-		"LANG and TZ are inherited",
+		"LANG and TZ are inherited. nightshift is found first on PATH, or last where PATH stands here",
 
 	"Mail.to":      "Addresses; may hold {{ expression }}",
 	"Mail.cc":      "Addresses that get a copy",
@@ -81,15 +86,49 @@ var fieldDocs = map[string]string{
 	"Job.description": "For people",
 	"Job.labels":      "For people and filters; runs carry them",
 	"Job.payload":     "Used where a run brings none; {} where left out. Up to 256 KiB",
-	"Job.timeout": "Of one attempt: 5m for a webhook, 6h for a script, 1m for a mail where left out; 24h at " +
-		"most",
-	"Job.queue":      "default where left out",
-	"Job.priority":   "-100 to 100, higher first",
+	"Job.timeout": "Of one attempt, or slice: 5m for a webhook, 24h for one of completion callback, 6h for a script, " +
+		"1m for a mail where left out; 24h at most",
+	"Job.queue":       "default where left out",
+	"Job.priority":    "-100 to 100, higher first",
+	"Job.concurrency": "How many attempts may be under way at once; further runs wait",
+	"Job.rate": "How many attempts may start in any window of a length, retries included; further ones wait. " +
+		"It holds over a restart too",
+	"Job.unique": "Folds runs that mean the same into one",
+	"Job.dependencies": "What its runs share with those of other jobs, by name; 10 at most. They come to be by " +
+		"being named. The host:port of a webhook is one by itself and is not named here",
+	"Job.checkpoint": "How long what its runs have saved is kept, and who shares it",
 	"Job.retry":      "When a failed attempt is tried again",
 	"Job.retain":     "How long ended runs are kept",
 	"Job.version":    "Grows when what is executed changes",
 	"Job.paused":     "Nothing of it starts",
 	"Job.pause_note": "Why it is paused",
+
+	"Job.schedules": "When runs of it are made, by a cron line or an interval: each is the schedule JOB:NAME. Others may " +
+		"stand by themselves",
+	"Schedule.name": "In a job default where left out, and JOB:NAME elsewhere",
+	"Schedule.job":  "Whose runs it makes; left out in a job",
+	"Schedule.cron": "5 fields, or 6 with the seconds first: names, ranges, steps, lists, L, W and #; or @hourly, @daily " +
+		"and the like, or @reboot, one tick at each start of the server. One of cron and every",
+	"Schedule.every": "An interval of real time, 1s or more, counted from start, else from when the schedule was first " +
+		"saved. One of cron and every",
+	"Schedule.timezone": "Of the cron line, such as Europe/Berlin; UTC where left out. A wall time that does not exist " +
+		"runs at the first instant after the gap, one that comes twice the first time; where minute or hour is * or */n " +
+		"the schedule follows real time",
+	"Schedule.payload":  "Of its runs; left out: the job's",
+	"Schedule.catch_up": "What becomes of ticks that were missed while the server was down",
+	"Schedule.overlap": "What becomes of a tick while an earlier run of the schedule has not ended: queue (where left " +
+		"out), its run waits, and a newer tick cancels one that waits; skip, the tick is skipped; replace, the earlier run " +
+		"is cancelled; allow, they run side by side",
+	"Schedule.spread": "Its runs start up to this much after the tick, always by the same, and before the next tick; 0s " +
+		"where left out",
+	"Schedule.start": "No tick before",
+	"Schedule.end":   "No tick after",
+	"Schedule.late_after": "A tick that has not succeeded that long after it makes the event schedule.late; left out: one whose " +
+		"run has not started 15m after it",
+	"CatchUp.mode": "none; latest (where left out), one run for the newest tick that was missed; or all, one after another, " +
+		"the oldest first",
+	"CatchUp.window": "Older ones are skipped; left out: none are for latest, 24h for all",
+	"CatchUp.limit":  "Of all: the newest so many; 100 where left out",
 
 	"RunRequest.job":             "In a batch; else the path names it",
 	"RunRequest.payload":         "Left out: the job's. Up to 256 KiB",
@@ -110,7 +149,11 @@ var fieldDocs = map[string]string{
 	"Script.path":        "A file below the scripts folder of the server",
 	"Script.interpreter": "Else the #! line, else by the path's ending, else a shell",
 	"Script.dir":         "Left out: an empty folder of its own, removed afterwards",
-	"Script.grace":       "Between SIGTERM and SIGKILL; 10s where left out",
+	"Script.user": "The user of this machine it runs as, where the server may; left out: that of --script-user, " +
+		"else the server's own",
+	"Script.memory": "Resident memory of the whole tree of processes; past it they are killed, kind memory. Left " +
+		"out: no limit",
+	"Script.grace": "Between SIGTERM and SIGKILL; 10s where left out",
 
 	"Rule.by": "Whose it is, and its place there",
 
@@ -125,14 +168,13 @@ var fieldDocs = map[string]string{
 	"Run.version":         "Of the job: what it executes",
 	"Run.state":           "scheduled, queued, running, retrying and waiting go on; the others have ended",
 	"Run.trigger":         "What made it",
-	"Run.schedule":        "The schedule whose tick made it; null: none",
 	"Run.priority":        "-100 to 100, higher first",
 	"Run.queue":           "Where it waits",
 	"Run.labels":          "The job's, and its own over them",
 	"Run.correlation_id":  "The same for all that one run led to",
 	"Run.traceparent":     "W3C trace context, passed on to the job",
 	"Run.idempotency_key": "The key it was enqueued with; null: none",
-	"Run.progress":        "What the job last said; null: nothing",
+	"Run.progress":        "What the job last said, as it says it; null: nothing",
 	"Run.group":           "The run of the group that it is a member of; null: none",
 	"Run.attempts":        "Each execution, the first and the last hundred",
 	"Run.duplicate":       "An earlier run stands, and is the answer",
@@ -143,7 +185,9 @@ var fieldDocs = map[string]string{
 	"Attempt.exit_code":   "Of the script; null: there is none",
 	"Attempt.output_tail": "The end of what it printed, up to 4 KiB",
 
-	"Failure.kind":     "timeout, connection, dns, tls, http, smtp, exit, signal, spawn, reported, invalid, blocked, and more",
+	"Failure.kind": "timeout, connection, dns, tls, http, smtp, exit, signal, memory (past script.memory, or the " +
+		"machine ran out), spawn (could not be started), heartbeat (none in time), reported (the job said so), invalid (cannot be rendered, or a slice that " +
+		"does not go on), blocked, crash_loop, shutdown or lost",
 	"Failure.type":     "The exception's class, as reported or read from a trace; else the kind",
 	"Failure.message":  "One line",
 	"Failure.stack":    "The trace, as it was printed or reported",
@@ -161,13 +205,49 @@ var fieldDocs = map[string]string{
 	"Decision.by":     `Who decided: "job rule 2", "policy NAME rule 1", otherwise, max_attempts, and so on`,
 	"Decision.reason": "In a sentence",
 
-	"HeldBy.kind":   "workers, paused, secret, drain or disk",
+	"HeldBy.kind": "dependency, concurrency, rate, queue, paused, workers, overlap (an earlier run of its schedule), " +
+		"checkpoint (an earlier run of its checkpoint key), secret, drain or disk",
 	"HeldBy.name":   "Of what it waits for",
 	"HeldBy.reason": "In a sentence",
+	"HeldBy.until":  "From when on it may start; null: that is not known",
 
-	"Progress.done":  "Of total",
-	"Progress.total": "0: unknown",
-	"Progress.note":  "For people",
+	"Queue.name":        "default, or one that a job names",
+	"Dependency.name":   "One that a job names, or the host:port of webhooks: lower case, IPv6 in brackets",
+	"Concurrency.limit": "So many, 1 to 10000",
+	"Concurrency.key": "An expression over payload, run and job, such as payload.customer: runs of each key are " +
+		"counted alone. It is worked out when a run is made, and kept; nil: the limit does not hold for that run; an " +
+		"empty text is a key as any other. Left out: all runs of the job count together",
+	"Unique.key": "An expression over payload, run and job, such as payload.order_id: runs of one key mean the " +
+		"same. nil: the run is like no other. Left out: all runs of the job are alike",
+	"Unique.while": "How long a run stands for those that come after it: queued, until it first starts; active, " +
+		"until it ends, waiting for a retry included; or a duration from when it was made, whatever becomes of it: it is no bucket of the clock, and " +
+		"neither an end, a cancel nor pruning frees the key; deleting the run does. What the job says when the " +
+		"next run is asked for counts",
+	"Unique.on_conflict": "What a request gets while a run stands: existing, that run, as a duplicate; reject, 409; " +
+		"replace, with while: queued alone, that run, which takes the new payload and nothing else. A requeue gets " +
+		"409; a follow-up or a delivery acts as existing, and is noted on the run that stands (folded)",
+
+	"Checkpointing.ttl": "How long a checkpoint is kept that no unfinished run needs, from its last write, the end of " +
+		"the run, or when the failure was dealt with, whichever is the latest; 24h where left out. It is looked at once a minute. A success drops it at once",
+	"Checkpointing.key": "An expression over payload, run and job, such as payload.batch: the runs of each key go on from " +
+		"one checkpoint, one after another in the order in which they were made. It is worked out when a run is made, and " +
+		"kept. Left out, or nil: a checkpoint belongs to the operation, so to a run and its requeues",
+
+	"Folded.count":   "So many runs",
+	"Folded.trigger": "Of the last of them: chain or inbound",
+	"Folded.by":      "The run that it would have followed, or the door and the sender's id of the delivery",
+	"Folded.at":      "When that was",
+
+	"Rate.limit":       "So many attempts",
+	"Rate.per":         "In any window of that length",
+	"Rate.key":         "As concurrency.key, for the rate of a job; a dependency has none",
+	"Breaker.failures": "So many passing errors in a row open it; 5 where left out",
+	"Breaker.open_for": "Until the first probe, and doubled by each probe that fails; 30s where left out",
+	"Breaker.max_open": "It is never open for longer at a time; 10m where left out",
+
+	"Progress.done":  "Of total; 0 or more",
+	"Progress.total": "0, or left out: not known",
+	"Progress.note":  "For people: one line, 200 characters of it are kept",
 
 	"Problem.type":   "The sort of problem, to tell them apart by",
 	"Problem.title":  "The sort in words",
@@ -182,7 +262,11 @@ var fieldDocs = map[string]string{
 	"AppliedItem.kind":       "What the document is",
 	"AppliedItem.name":       "Its name",
 	"Apply.jobs":             "A list, or a map by name",
+	"Defaults.timezone":      "Of each schedule of the file with a cron line that says none",
+	"Apply.schedules":        "That stand by themselves: a list, or a map by name",
 	"Apply.policies":         "A list, or a map by name",
+	"Apply.queues":           "A list, or a map by name",
+	"Apply.dependencies":     "A list, or a map by name. null turns off what is built in",
 	"Warning.kind":           "What the document is",
 	"Warning.name":           "Its name",
 	"Warning.message":        "What will happen, and what helps",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"nightshift/api/wire"
 	"nightshift/jobs"
 )
 
@@ -23,6 +24,9 @@ func FileSchema() ([]byte, error) {
 	registry := newRegistry(defsPrefix)
 	registry.Schema(reflect.TypeFor[jobs.Job](), true, "")
 	registry.Schema(reflect.TypeFor[jobs.Policy](), true, "")
+	registry.Schema(reflect.TypeFor[jobs.Schedule](), true, "")
+	registry.Schema(reflect.TypeFor[wire.Queue](), true, "")
+	registry.Schema(reflect.TypeFor[wire.Dependency](), true, "")
 	text, err := json.Marshal(registry.Map())
 	if err != nil {
 		return nil, err
@@ -34,7 +38,9 @@ func FileSchema() ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(defs)) {
 		adaptDef(name, defs[name])
 	}
+	scheduleInJob(defs)
 	defs["Defaults"] = defaultsDef(defs["Job"])
+	unkeyedRate(defs)
 	exactlyOneKind(defs["Job"])
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -49,7 +55,7 @@ func fileSchema(defs map[string]object) object {
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title":   "Nightshift job file",
 		"description": "What nightshift apply -f FILE registers. In each place null is the same as " +
-			"left out.",
+			"left out, but in dependencies, where it turns off.",
 		"type":                 "object",
 		"additionalProperties": false,
 		"properties": object{
@@ -57,16 +63,24 @@ func fileSchema(defs map[string]object) object {
 				"else. Maps such as labels, and objects such as retry, are merged member by member; "+
 				"webhook, script and mail only into jobs of that kind", orNullPart(object{"$ref": defsPrefix + "Defaults"})),
 			"policies": documentedPart("Named retry policies that jobs may start from: a list, or a map "+
-				"by name", listOrMap("Policy")),
-			"jobs": documentedPart("The jobs: a list, or a map by name", listOrMap("Job")),
+				"by name", listOrMap("Policy", namePattern)),
+			"queues": documentedPart("What runs wait in: a list, or a map by name. One that is named alone "+
+				"needs no document", listOrMap("Queue", namePattern)),
+			"dependencies": documentedPart("What runs share, such as a service that they call: a list, or a "+
+				"map by name. One that is named alone needs no document", listOrMap("Dependency", dependencyPattern)),
+			"jobs": documentedPart("The jobs: a list, or a map by name", listOrMap("Job", namePattern)),
+			"schedules": documentedPart("When runs of jobs are made, beside those of the jobs' own schedules: a list, or "+
+				"a map by name", listOrMap("Schedule", namePattern)),
 		},
-		"anyOf": []object{holds("jobs"), holds("policies")},
+		"anyOf": []object{
+			holds("jobs"), holds("schedules"), holds("policies"), holds("queues"), holds("dependencies"),
+		},
 		"$defs": defs,
 	}
 }
 
 // listOrMap is documents as a list, where each says its name, or as a map by name.
-func listOrMap(name string) object {
+func listOrMap(name, pattern string) object {
 	ref := defsPrefix + name
 	return object{"anyOf": []object{
 		{
@@ -75,7 +89,7 @@ func listOrMap(name string) object {
 		},
 		{
 			"type":                 "object",
-			"propertyNames":        object{"pattern": namePattern},
+			"propertyNames":        object{"pattern": pattern},
 			"additionalProperties": object{"$ref": ref},
 		},
 		{"type": "null"},
@@ -109,6 +123,11 @@ func adaptDef(name string, def object) {
 			delete(properties, field)
 		}
 	}
+	if name == "Queue" || name == "Dependency" {
+		for _, field := range jobs.SharedState {
+			delete(properties, field)
+		}
+	}
 	docs := name
 	if name == "Policy" {
 		docs = "Retry"
@@ -126,7 +145,7 @@ func adaptDef(name string, def object) {
 func adaptField(place string, p object) object {
 	delete(p, "format")
 	delete(p, "readOnly")
-	if _, ok := p["pattern"]; ok { // so far durations alone have one
+	if p["pattern"] == answeredPattern {
 		p["pattern"] = durationPattern
 	}
 	if members, ok := p["additionalProperties"].(object); ok {
@@ -186,11 +205,44 @@ func documentedPart(doc string, p object) object {
 	return p
 }
 
-// defaultsDef are the fields of a job but for its name.
+// defaultsDef are the fields of a job but for its name, and the time zone of schedules.
 func defaultsDef(job object) object {
 	properties := maps.Clone(job["properties"].(object))
 	delete(properties, "name")
+	properties["timezone"] = documentedPart("Of each schedule of this file with a cron line that says none, those of "+
+		"its jobs included", object{"type": []string{"string", "null"}})
 	return object{"type": "object", "additionalProperties": false, "properties": properties}
+}
+
+// unkeyedRate gives dependencies a rate of their own, whose parts no defaults can bring.
+func unkeyedRate(defs map[string]object) {
+	rate := maps.Clone(defs["Rate"])
+	properties := maps.Clone(rate["properties"].(object))
+	delete(properties, "key")
+	rate["properties"], rate["required"] = properties, []string{"limit", "per"}
+	defs["DependencyRate"] = rate
+	of := defs["Dependency"]["properties"].(object)
+	of["rate"] = documentedPart(fieldDoc("Dependency", "rate"),
+		orNullPart(object{"$ref": defsPrefix + "DependencyRate"}))
+}
+
+// scheduleInJob gives jobs a schedule of their own, which names no job: one by itself must. Both have a
+// cron line, or an interval.
+func scheduleInJob(defs map[string]object) {
+	alone, inJob := defs["Schedule"], object{}
+	alone["oneOf"] = []object{holds("cron"), holds("every")}
+	maps.Copy(inJob, alone)
+	properties := maps.Clone(alone["properties"].(object))
+	properties["job"] = documentedPart("Whose runs it makes", object{"type": "string", "pattern": namePattern})
+	alone["properties"], alone["required"] = properties, []string{"job"}
+	properties = maps.Clone(properties)
+	delete(properties, "job")
+	inJob["properties"], defs["JobSchedule"] = properties, inJob
+	of := defs["Job"]["properties"].(object)
+	of["schedules"] = documentedPart(fieldDoc("Job", "schedules"), object{
+		"type": []string{"array", "null"}, "maxItems": jobs.MaxSchedulesOfJob,
+		"items": object{"$ref": defsPrefix + "JobSchedule"},
+	})
 }
 
 func exactlyOneKind(job object) {

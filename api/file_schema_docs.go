@@ -3,7 +3,10 @@ package api
 // Patterns of texts in documents.
 const (
 	urlPattern      = `^([hH][tT][tT][pP][sS]?://|\{\{)`
+	answeredPattern = `^([0-9.]+d)?([0-9.]+(h|m|s|ms))*$` // of durations as the server writes them
 	durationPattern = `^(0|([0-9]+(\.[0-9]+)?(d|h|m|s|ms|µs|ns))+)$`
+	sizePattern     = `^[0-9]+(\.[0-9]+)? ?([kKmMgGtT][iI]?)?[bB]$`
+	uniquePattern   = `^(queued|active|([0-9]+(\.[0-9]+)?(d|h|m|s|ms|µs|ns))+)$`
 )
 
 // fieldRules are what the types do not say of the values of fields: bounds, words, defaults.
@@ -15,6 +18,32 @@ var fieldRules = map[string]object{
 	"Job.labels":      {"maxProperties": 32},
 	"Policy.name":     {"pattern": namePattern},
 
+	"Job.dependencies": {
+		"maxItems": 10, "uniqueItems": true, "items": object{"type": "string", "pattern": namePattern},
+	},
+
+	"Concurrency.limit":  {"minimum": 1, "maximum": 10_000},
+	"Rate.limit":         {"minimum": 1, "maximum": 1_000_000},
+	"Unique.while":       {"pattern": uniquePattern, "default": "active"},
+	"Unique.on_conflict": {"enum": []any{"existing", "reject", "replace"}, "default": "existing"},
+
+	"Queue.name":             {"pattern": namePattern},
+	"Queue.concurrency":      {"minimum": 1, "maximum": 10_000},
+	"Dependency.name":        {"pattern": dependencyPattern},
+	"Dependency.concurrency": {"minimum": 1, "maximum": 10_000},
+	"Breaker.failures":       {"minimum": 1, "maximum": 1000, "default": 5},
+	"Breaker.open_for":       {"default": "30s"},
+	"Breaker.max_open":       {"default": "10m"},
+
+	"Schedule.name":     {"pattern": namePattern},
+	"Schedule.job":      {"pattern": namePattern},
+	"Schedule.cron":     {"minLength": 1, "maxLength": 512},
+	"Schedule.overlap":  {"enum": []any{"queue", "skip", "replace", "allow"}, "default": "queue"},
+	"Schedule.spread":   {"default": "0s"},
+	"Schedule.timezone": {"default": "UTC"},
+	"CatchUp.mode":      {"enum": []any{"none", "latest", "all"}, "default": "latest"},
+	"CatchUp.limit":     {"minimum": 1, "maximum": 10_000, "default": 100},
+
 	"Webhook.url": {"pattern": urlPattern},
 	"Webhook.method": {
 		"enum": []any{"POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"}, "default": "POST",
@@ -22,7 +51,11 @@ var fieldRules = map[string]object{
 	"Webhook.success":            {"default": "http.status in 200..299"},
 	"Webhook.follow_redirects":   {"default": false},
 	"Webhook.nightshift_headers": {"default": true},
+	"Webhook.completion":         {"enum": []any{"response", "callback"}, "default": "response"},
 
+	"Checkpointing.ttl": {"default": "24h"},
+
+	"Script.user":  {"pattern": `^([!-,.0-9;-~][!-.0-9;-~]{0,31})?$`},
 	"Script.grace": {"default": "10s"},
 
 	"Retry.name":         {"pattern": namePattern},

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,9 +43,7 @@ type testServer struct {
 	rt    *runtime.Runtime
 	log   *syncBuffer
 
-	reading   sync.Once
-	spec      map[string]any // the description
-	described []*route       // those it knows, literal paths first
+	described []*route // those the description knows, literal paths first
 }
 
 // syncBuffer is a buffer that several goroutines may write to.
@@ -109,6 +108,7 @@ func newTestServer(t testing.TB) *testServer {
 	ts.described = slices.SortedStableFunc(slices.Values(ts.api.routes), func(a, b *route) int {
 		return strings.Count(a.path, ":") - strings.Count(b.path, ":")
 	})
+	ts.rt.ServeAt(ts.url, ts.url)
 	ts.rt.Start()
 	served := make(chan error, 1)
 	go func() { served <- ts.api.Serve(ln) }()
@@ -151,6 +151,7 @@ func (ts *testServer) call(method, path, body string, headers ...string) *answer
 		ts.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+ts.admin)
+	req.Header.Set("Accept", "application/json") // else events are a stream, which does not end
 	for i := 0; i < len(headers); i += 2 {
 		switch {
 		case headers[i] == "Host":
@@ -174,15 +175,36 @@ func (ts *testServer) call(method, path, body string, headers ...string) *answer
 	return &answer{ts.t, res.StatusCode, res.Header, data}
 }
 
+// made is what a server makes of itself when it is asked for.
+func made(t testing.TB, what func() ([]byte, error)) []byte {
+	t.Helper()
+	text, err := what()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// specRead is the description, read once for all servers: it is the same but for where they are served.
+var specRead = sync.OnceValue(func() (spec map[string]any) {
+	text, err := describe(allRoutes(), "0", "http://127.0.0.1:8700")
+	if err == nil {
+		spec, err = readSpec(text)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return spec
+})
+
 // asDescribed fails the test where an answer is not what the description says.
 func (ts *testServer) asDescribed(req *http.Request, res *http.Response, body []byte) {
 	ts.t.Helper()
-	ts.reading.Do(func() { ts.spec = specOf(ts.t, ts.api.spec) })
 	for _, r := range ts.described {
 		if r.method != req.Method || !ts.matches(r, req.URL.EscapedPath()) {
 			continue
 		}
-		if text := undescribed(ts.spec, r, res, body); text != "" {
+		if text := undescribed(specRead(), r, res, body); text != "" {
 			ts.t.Error(text)
 		}
 		return
@@ -291,6 +313,16 @@ func (ts *testServer) hook(name string, handle http.HandlerFunc, fields ...strin
 	if a := ts.call("PUT", "/v1/jobs/"+name, doc); a.status != 201 && a.status != 200 {
 		ts.t.Fatalf("register %s: %s", name, a.body)
 	}
+}
+
+// unguarded turns off the breaker of the host that a job calls: it would hold what the test waits for.
+func (ts *testServer) unguarded(job string) {
+	ts.t.Helper()
+	u, err := url.Parse(ts.call("GET", "/v1/jobs/"+job, "").want(200).field("webhook.url"))
+	if err != nil {
+		ts.t.Fatal(err)
+	}
+	ts.call("PUT", "/v1/dependencies/"+u.Host, `{"breaker":null}`).want(201)
 }
 
 // ok answers as the job's result.

@@ -61,6 +61,7 @@ var exprPlaces = []struct{ name, doc string }{
 	{"mail.body", `{"mail":{"to":["a@example.com"],"subject":"s","body":"{{ %s }}"}}`},
 	{"on_success.if", `{"webhook":{"url":"https://h/"},"on_success":[{"job":"other","if":"%s"}]}`},
 	{"on_success.payload", `{"webhook":{"url":"https://h/"},"on_success":[{"job":"other","payload":{"a":"{{ %s }}"}}]}`},
+	{"unique.key", `{"webhook":{"url":"https://h/"},"unique":{"key":"%s"}}`},
 	{"inbound.if", `{"webhook":{"url":"https://h/"},"inbound":[{"name":"d","verify":"github","secret":"{{ secrets.S }}","if":"%s"}]}`},
 	{"inbound.key", `{"webhook":{"url":"https://h/"},"inbound":[{"name":"d","verify":"github","secret":"{{ secrets.S }}","key":"%s"}]}`},
 	{"inbound.secret", `{"webhook":{"url":"https://h/"},"inbound":[{"name":"d","verify":"github","secret":"{{ %s }}"}]}`},

@@ -90,9 +90,10 @@ func inboundRoutes() []*route {
 			tag: "inbound", id: id, summary: summary,
 			more: "No token: the signature is the door. The body is the payload, byte for byte. 202 once the " +
 				"run is on disk; a delivery whose id was seen in the last 7 days is answered with the run " +
-				"it made and duplicate true. 204 where the door's if is false: nothing was made.",
+				"it made and duplicate true. So is one that finds a run standing by its unique key: that is " +
+				"noted there, whatever on_conflict says. 204 where the door's if is false: nothing was made.",
 			out: []outcome{
-				{status: 202, body: wire.Brief{}, doc: "A run was made, on disk, or had been by this delivery"},
+				{status: 202, body: wire.Brief{}, doc: "A run was made, on disk, or stands for this delivery"},
 				{status: 204, doc: "The door's if is false"},
 			},
 			problems: []problemKind{probSignature, probShut},

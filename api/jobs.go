@@ -30,6 +30,10 @@ func listJobs(c *call) error {
 	for i, j := range items {
 		row := *j
 		row.Payload = nil
+		row.Schedules = slices.Clone(j.Schedules)
+		for i := range row.Schedules {
+			row.Schedules[i].Payload = nil
+		}
 		items[i] = &row
 	}
 	if items == nil {

@@ -18,81 +18,6 @@ import (
 
 const schemaPrefix = "#/components/schemas/"
 
-// How the types of the domain look in JSON.
-type (
-	anyJSON      struct{}
-	timeText     struct{}
-	idText       struct{}
-	durationText struct{}
-	textsOrText  struct{}
-)
-
-// jobDocument is a job as somebody writes it: its schema demands nothing that the server knows.
-type jobDocument jobs.Job
-
-// policyDocument is a policy so written.
-type policyDocument jobs.Policy
-
-// applyDocument is a job file in JSON.
-type applyDocument struct {
-	Defaults *jobDocument     `json:"defaults,omitempty"`
-	Policies []policyDocument `json:"policies,omitempty"`
-	Jobs     []jobDocument    `json:"jobs,omitempty"`
-}
-
-// Schema describes any JSON value.
-func (anyJSON) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: anyJSONDoc}
-}
-
-// Schema describes an instant.
-func (timeText) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{
-		Type: "string", Format: "date-time", Nullable: true,
-		Description: "RFC 3339; answered in UTC with milliseconds",
-	}
-}
-
-// Schema describes an id.
-func (idText) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{
-		Type: "string", Format: "uuid", Nullable: true, Description: "A UUID of version 7",
-	}
-}
-
-// Schema describes a length of time.
-func (durationText) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{
-		Type: "string", Pattern: `^([0-9.]+d)?([0-9.]+(h|m|s|ms))*$`,
-		Examples: []any{"90s", "1h30m", "7d"},
-	}
-}
-
-// Schema describes one text or a list of texts.
-func (textsOrText) Schema(huma.Registry) *huma.Schema {
-	text := &huma.Schema{Type: "string"}
-	return &huma.Schema{OneOf: []*huma.Schema{text, {Type: "array", Items: text}}}
-}
-
-// newRegistry makes a place for schemas that are referred to behind a prefix.
-func newRegistry(prefix string) huma.Registry {
-	huma.DefaultArrayNullable = false
-	registry := huma.NewMapRegistry(prefix, func(t reflect.Type, hint string) string {
-		name := huma.DefaultSchemaNamer(t, hint)
-		if better := schemaNames[name]; better != "" {
-			return better
-		}
-		return name
-	})
-	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Raw](), reflect.TypeFor[anyJSON]())
-	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[timeText]())
-	registry.RegisterTypeAlias(reflect.TypeFor[jobs.ID](), reflect.TypeFor[idText]())
-	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Duration](), reflect.TypeFor[durationText]())
-	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Texts](), reflect.TypeFor[textsOrText]())
-	registry.RegisterTypeAlias(reflect.TypeFor[wire.Export](), reflect.TypeFor[applyDocument]())
-	return registry
-}
-
 // describe makes the OpenAPI 3.1 description of the routes. base is where they are served.
 func describe(routes []*route, version, base string) ([]byte, error) {
 	registry := newRegistry(schemaPrefix)
@@ -131,6 +56,11 @@ func describe(routes []*route, version, base string) ([]byte, error) {
 				Description: "A token. The first start writes one to DB.token, beside the database; " +
 					"POST /v1/tokens makes more, with scopes read, enqueue, operate, admin",
 			},
+			"attempt": {
+				Type: "http", Scheme: "bearer",
+				Description: "The token of one attempt, good for its callback alone and while it is under way. A webhook " +
+					"gets it in the header Nightshift-Token, a script in the variable NIGHTSHIFT_CALLBACK_TOKEN",
+			},
 		},
 		Examples: problems,
 	}
@@ -140,6 +70,13 @@ func describe(routes []*route, version, base string) ([]byte, error) {
 
 // namePattern is what jobs.CheckName takes.
 const namePattern = `^[a-z0-9][a-z0-9._-]{0,99}$`
+
+// schedulePattern is what names of schedules match: JOB:NAME, or a plain name.
+const schedulePattern = `^[a-z0-9][a-z0-9._-]{0,99}(:[a-z0-9][a-z0-9._-]{0,99})?$`
+
+// dependencyPattern is what jobs.CheckDependencyName takes, as far as a pattern says it: a name, or
+// host:port.
+const dependencyPattern = `^([a-z0-9][a-z0-9._-]{0,99}|([a-z0-9._-]+|\[[0-9a-f:.]+\]):[0-9]{1,5})$`
 
 // secretPattern is what jobs.CheckSecretName takes.
 const secretPattern = `^[A-Za-z_][A-Za-z0-9_]{0,99}$`
@@ -169,9 +106,12 @@ func (d *description) operation(r *route) *huma.Operation {
 		Parameters: d.parameters(r), Responses: map[string]*huma.Response{},
 		Extensions: map[string]any{},
 	}
-	if r.opens == 0 {
+	switch {
+	case r.attempt:
+		op.Security = []map[string][]string{{"attempt": {}}}
+	case r.opens == 0:
 		op.Security = []map[string][]string{}
-	} else {
+	default:
 		op.Extensions["x-scope"] = r.opens.String()
 	}
 	if r.in != nil || r.payload {
@@ -180,6 +120,11 @@ func (d *description) operation(r *route) *huma.Operation {
 			Content: map[string]*huma.MediaType{"application/json": {
 				Schema: d.bodySchema(r), Examples: examplesOf(samplesOf(r, 0, "", r.in)),
 			}},
+		}
+	}
+	if r.text {
+		op.RequestBody.Content[mediaText] = &huma.MediaType{
+			Schema: &huma.Schema{Type: "string"}, Examples: examplesOf(samplesOf(r, 0, mediaText, nil)),
 		}
 	}
 	for _, out := range r.out {
@@ -246,8 +191,13 @@ func (d *description) parameters(r *route) []*huma.Param {
 			schema.Format = "uuid"
 		case "name":
 			schema.Pattern = namePattern
-			if r.tag == "secrets" {
+			switch r.tag {
+			case "secrets":
 				schema.Pattern = secretPattern
+			case "dependencies":
+				schema.Pattern = dependencyPattern
+			case "schedules":
+				schema.Pattern = schedulePattern
 			}
 		case "version":
 			schema = &huma.Schema{Type: "integer"}
@@ -291,6 +241,9 @@ func problemsOf(r *route) map[int][]problemKind {
 	if r.opens != 0 {
 		kinds = append(kinds, probUnauthorized, probForbidden, probBusy, probOverload)
 	}
+	if r.attempt {
+		kinds = append(kinds, probUnauthorized, probBusy, probOverload)
+	}
 	if r.body > 0 {
 		kinds = append(kinds, probSyntax, probSlow, probTooLarge, probBusy)
 	}
@@ -312,6 +265,7 @@ const anyJSONDoc = "Any JSON, kept and answered byte for byte"
 
 // refine adds to the schemas what the types of the domain do not say of themselves.
 func (d *description) refine() {
+	d.eventData()
 	all := d.registry.Map()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		schema := all[name]
@@ -323,24 +277,49 @@ func (d *description) refine() {
 		d.nullables(name, schema)
 	}
 	state := []string{"version", "paused", "pause_note", "set", "created_at", "updated_at"}
-	for _, name := range []string{"Job", "JobDocument"} {
+	for _, name := range []string{"Job", "JobDocument", "DefaultsDocument"} {
 		for _, field := range state {
 			all[name].Properties[field].ReadOnly = true
 		}
 	}
 	all["Job"].Required = []string{"name", "version", "paused", "created_at", "updated_at"}
-	all["JobDocument"].Required = nil
+	all["JobDocument"].Required, all["DefaultsDocument"].Required = nil, nil
+	delete(all["DefaultsDocument"].Properties, "name")
 	for _, name := range []string{"Policy", "PolicyDocument"} {
 		for _, field := range []string{"built_in", "set", "created_at", "updated_at"} {
 			all[name].Properties[field].ReadOnly = true
 		}
 	}
-	all["PolicyDocument"].Required = nil
+	all["PolicyDocument"].Required, all["ProgressDocument"].Required = nil, nil
+	for name, document := range map[string][]string{
+		"Queue": {"name", "concurrency"}, "Dependency": {"name", "concurrency", "rate", "breaker"},
+	} {
+		for field, p := range all[name+"Document"].Properties {
+			p.ReadOnly = !slices.Contains(document, field)
+		}
+		all[name+"Document"].Required = nil
+	}
+	for _, field := range jobs.ScheduleState {
+		if p := all["ScheduleDocument"].Properties[field]; p != nil {
+			p.ReadOnly = true
+		}
+	}
+	all["ScheduleDocument"].Required = []string{"job"}
+	standing := all["StandingSchedule"]
+	standing.Required = append([]string{"name", "job"}, standing.Required...)
 	kinds := make([]any, len(problemKinds))
 	for i, k := range problemKinds {
 		kinds[i] = problemPrefix + k.name
 	}
 	all["Problem"].Properties["type"].Enum = append(kinds, problemBlank)
+}
+
+// eventData says what the data of events may be.
+func (d *description) eventData() {
+	data := d.registry.Map()["CloudEvent"].Properties["data"]
+	for _, of := range []any{jobs.DependencyOpened{}, jobs.DependencyClosed{}, jobs.ScheduleMissed{}, jobs.ScheduleLate{}} {
+		data.AnyOf = append(data.AnyOf, d.schema(of))
+	}
 }
 
 // leftOver moves the examples of problems that no route answers to the schema of all problems.

@@ -19,11 +19,11 @@ const conventions = "Runs jobs: webhooks, scripts and mails, with retries by rul
 	"and wrong types are refused with every fault found and where. Times are RFC 3339 in UTC with " +
 	"milliseconds, durations texts such as 90s, 1h30m or 7d. A field that is null counts as left " +
 	"out. Payloads and results are kept and answered byte for byte. HEAD answers as GET does, " +
-	"without the body. Bodies up to 1 MiB (batch and apply 16 MiB), payloads up to 256 KiB. 2xx " +
-	"means on disk.\n\n" +
+	"without the body. Bodies up to 1 MiB (batch and apply 16 MiB), payloads and checkpoints up to 256 " +
+	"KiB, results 64 KiB. 2xx means on disk (progress, log and heartbeat of a callback: taken in, and on disk within 2 s).\n\n" +
 	"Lists are newest first. Following next shows each row once while rows come and go."
 
-// intro is the description of the whole: conventions and the kinds of problems.
+// intro is the description of the whole: conventions, the kinds of problems and the chapters.
 func intro() string {
 	var b strings.Builder
 	b.WriteString(conventions)
@@ -33,17 +33,23 @@ func intro() string {
 	for _, kind := range problemKinds {
 		fmt.Fprintf(&b, "- %d `%s%s`: %s\n", kind.status, problemPrefix, kind.name, kind.title)
 	}
+	b.WriteString(chaptersText())
 	return b.String()
 }
 
 // tags are the parts of the description, in the order of the page.
 var tags = []*huma.Tag{
 	{Name: "jobs", Description: "What is registered: what to execute, and when to try it again"},
+	{Name: "schedules", Description: "When runs of jobs are made, and what became of each planned instant"},
 	{Name: "policies", Description: "Retry settings that jobs start from, by name"},
+	{Name: "queues", Description: "What runs wait in: how many of them may run at once"},
+	{Name: "dependencies", Description: "What runs share: a service, a lock, the host of a webhook"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
+	{Name: "callback", Description: "What an attempt says while it is under way, by its own token"},
 	{Name: "rules", Description: "What becomes of failures, tried before it counts"},
 	{Name: "inbound", Description: "Doors: senders that sign what they send make runs"},
 	{Name: "secrets", Description: "Values that definitions name and nobody reads back"},
+	{Name: "events", Description: "What is worth telling, as it happens and for 90 days"},
 	{Name: "tokens", Description: "Who may call, and what"},
 	{Name: "server", Description: "The server itself: its state, its audit, its description"},
 	{Name: "open", Description: "What answers without a token"},

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"nightshift/api/wire"
@@ -86,9 +87,19 @@ func whyNotReady(err error) string {
 	return "the log of the server tells why"
 }
 
-func getSpec(c *call) error { return c.Blob(200, "application/json", c.s.spec) }
+func getSpec(c *call) error {
+	spec, err := c.s.spec()
+	if err != nil {
+		return fmt.Errorf("describe the routes: %w", err)
+	}
+	return c.Blob(200, "application/json", spec)
+}
 
 func getDocs(c *call) error {
+	page, err := c.s.docs()
+	if err != nil {
+		return fmt.Errorf("render the page of the routes: %w", err)
+	}
 	c.Response().Header().Set("Content-Security-Policy", docsPolicy)
-	return c.Blob(200, "text/html; charset=utf-8", c.s.docs)
+	return c.Blob(200, "text/html; charset=utf-8", page)
 }

@@ -10,6 +10,8 @@ type route struct {
 	method, path string
 	opens        scopes // any one of these; 0: open to everybody
 	whole        bool   // not for tokens that are narrowed to some jobs
+	attempt      bool   // for the token of an attempt of the run in its path, and for no other
+	probe        bool   // answered while the server stops, as calls of attempts are
 	origin       bool   // pages of any site may call it
 	body         int64  // the largest body it reads
 	query        []param
@@ -21,6 +23,7 @@ type route struct {
 	in            any // an example of the body's type; nil: none
 	optional      bool
 	payload       bool // the body is what a sender sends, and not ours to describe
+	text          bool // the body may be plain text too
 	out           []outcome
 	problems      []problemKind // besides those of every route
 }
@@ -83,8 +86,8 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), fileRoutes(), policyRoutes(), runRoutes(), runActionRoutes(), ruleRoutes(), tokenRoutes(),
-		secretRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
+		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), sharingRoutes(), runRoutes(), runActionRoutes(), checkpointRoutes(),
+		callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(), eventRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}
@@ -121,7 +124,8 @@ func jobRoutes() []*route {
 			method: "PUT", path: "/v1/jobs/:name", opens: scopeAdmin, body: maxBody, handle: putJob,
 			tag: "jobs", id: "put-job", summary: "Register or replace a job", in: jobDocument{},
 			more: "The same document again changes nothing. A change of what is executed is a new " +
-				"version. State (version, paused, times) is ignored. Pausing is left alone.",
+				"version; one of its schedules is none. State (version, paused, times) is ignored. Pausing is left " +
+				"alone, and so are schedules that stand by themselves.",
 			headers: []param{headerMatch, headerNone},
 			out: []outcome{
 				{status: 200, body: jobs.Job{}, etag: true, doc: "Replaced, or the same as it stood"},
@@ -133,8 +137,8 @@ func jobRoutes() []*route {
 			method: "DELETE", path: "/v1/jobs/:name", opens: scopeAdmin, handle: deleteJob,
 			tag: "jobs", id: "delete-job", summary: "Delete a job",
 			more: "Cancels its scheduled, queued, retrying and waiting runs, lets a running attempt " +
-				"end without retry, and keeps history. Made again, it goes on with its versions. Refused " +
-				"while another job names it.",
+				"end without retry, and keeps history. Its schedules go with it, those that stand by themselves " +
+				"too. Made again, it goes on with its versions and its ticks. Refused while another job names it.",
 			headers:  []param{headerMatch},
 			out:      []outcome{{status: 200, body: wire.Deleted{}}},
 			problems: []problemKind{probNotFound, probState, probNamed, probStale},
@@ -143,7 +147,8 @@ func jobRoutes() []*route {
 			method: "POST", path: "/v1/jobs/:name/pause", opens: scopeOperate, body: maxBody,
 			handle: func(c *call) error { return pauseJob(c, true) },
 			tag:    "jobs", id: "pause-job", summary: "Pause a job: nothing of it starts, retries included",
-			in: wire.Note{}, optional: true, out: []outcome{{status: 200, body: jobs.Job{}, etag: true}},
+			more: "Its schedules go on: what they make waits.",
+			in:   wire.Note{}, optional: true, out: []outcome{{status: 200, body: jobs.Job{}, etag: true}},
 			problems: []problemKind{probNotFound},
 		},
 		{
@@ -184,7 +189,11 @@ func runRoutes() []*route {
 				"while its run is unfinished: the same key again answers 200 with that run and " +
 				"duplicate true, another payload 409. Payloads are compared as JSON values, numbers by " +
 				"their text. A token that may only enqueue sees id, job, state, duplicate of runs it " +
-				"did not make.",
+				"did not make. Where the job has unique, and a run of the same key stands, that is the " +
+				"answer as on_conflict says: existing: 200 with that run as it is, duplicate true and " +
+				"unique_until; reject: 409, naming it and until when; replace: 200 with that run, which " +
+				"has taken the payload and nothing else. The idempotency key is looked at first, and kept " +
+				"for the run that is the answer.",
 			headers: []param{
 				headerKey, {name: "traceparent", doc: "W3C trace context, passed on to the job"},
 			},
@@ -193,10 +202,10 @@ func runRoutes() []*route {
 				{status: 202, body: wire.Run{}, doc: "On disk. Location names the run"},
 				{
 					status: 200, body: wire.Run{}, brief: wire.Brief{},
-					doc: "A duplicate; with ?wait=, the run has ended",
+					doc: "An earlier run; with ?wait=, the run has ended",
 				},
 			},
-			problems: []problemKind{probNotFound, probKey},
+			problems: []problemKind{probNotFound, probKey, probUnique},
 		},
 		{
 			method: "POST", path: "/v1/runs/batch", opens: scopeEnqueue, body: maxBatchBody,
@@ -207,7 +216,7 @@ func runRoutes() []*route {
 				name: "Idempotency-Key", wrong: noKeyOfAll, doc: "refused: each run of a batch has its own",
 			}},
 			in: batch{}, out: []outcome{{status: 202, body: wire.Briefs{}, doc: "In the order of the call"}},
-			problems: []problemKind{probKey},
+			problems: []problemKind{probKey, probUnique},
 		},
 		{
 			method: "GET", path: "/v1/runs", opens: scopeRead | scopeEnqueue, query: runFilters(),
@@ -262,18 +271,21 @@ func runActionRoutes() []*route {
 			handle: requeueRun, tag: "runs", id: "requeue-run",
 			summary: "Run an ended run again, as a new run",
 			more: "The job as it stands, the same operation unless it had succeeded, the payload is given " +
-				"or reset is true. At most one unfinished requeue: another call answers 200 with it.",
+				"or reset is true. At most one unfinished requeue: another call answers 200 with it. Where " +
+				"the job has unique, the new run takes the key: 409 while a run of the same key stands, " +
+				"whatever on_conflict says, but for the run itself, whose window may not be over.",
 			in: wire.Requeue{}, optional: true,
 			out: []outcome{
 				{status: 202, body: wire.Run{}, doc: "The new run"},
 				{status: 200, body: wire.Run{}, doc: "The requeue that is under way"},
 			},
-			problems: []problemKind{probNotFound, probState},
+			problems: []problemKind{probNotFound, probState, probUnique},
 		},
 		{
 			method: "DELETE", path: "/v1/runs/:id", opens: scopeAdmin, handle: deleteRun,
 			tag: "runs", id: "delete-run", summary: "Delete an ended run with all that belongs to it",
-			out: []outcome{{status: 204}}, problems: []problemKind{probNotFound, probState},
+			more: "Its unique key is free then; its idempotency key lives on.",
+			out:  []outcome{{status: 204}}, problems: []problemKind{probNotFound, probState},
 		},
 	}
 }
@@ -363,7 +375,7 @@ func serverRoutes() []*route {
 func openRoutes() []*route {
 	health := func(method, path, id, summary string, handle func(*call) error) *route {
 		return &route{
-			method: method, path: path, handle: handle, tag: "open", id: id, summary: summary,
+			method: method, path: path, handle: handle, tag: "open", id: id, summary: summary, probe: true,
 			out: []outcome{{status: 200, body: wire.Status{}}},
 		}
 	}

@@ -29,12 +29,13 @@ func fileRoutes() []*route {
 		{
 			method: "POST", path: "/v1/apply", opens: scopeAdmin, body: maxBatchBody, handle: apply,
 			query: []param{paramSet, paramDryRun, paramPrune},
-			tag:   "jobs", id: "apply", summary: "Register or replace jobs and policies, all or nothing",
-			more: "The body is a job file in JSON: jobs and policies are lists, or maps by name; defaults " +
-				"hold for each job that says nothing else; webhook: URL and script: TEXT are short forms. " +
+			tag:   "jobs", id: "apply", summary: "Register or replace jobs and what they name, all or nothing",
+			more: "The body is a job file in JSON: jobs, schedules, policies, queues and dependencies are " +
+				"lists, or maps by name; defaults hold for each job that says nothing else, defaults.timezone for " +
+				"cron lines without one; webhook: URL and script: TEXT are short forms. " +
 				"What an apply makes bears its set, and so does what it finds that bears none; what " +
 				"another set bears is refused. A policy or job that a document names must stand or be in " +
-				"the same call. Secrets that are missing are warned of. Documents that stand already " +
+				"the same call; queues and dependencies come to be by being named. Secrets that are missing are warned of. Documents that stand already " +
 				"change nothing, and pausing is left alone.",
 			in:       applyDocument{},
 			out:      []outcome{{status: 200, body: wire.Applied{}}},
@@ -45,9 +46,10 @@ func fileRoutes() []*route {
 				name: "set", wrong: wrongSet, doc: "only what bears this set; all where left out",
 			}},
 			handle: exportAll, tag: "jobs", id: "export",
-			summary: "Give policies and jobs as a job file in JSON",
+			summary: "Give policies, queues, dependencies, jobs and schedules as a job file in JSON",
 			more: "Sorted by name, byte for byte as they stand: applied again it changes nothing. The " +
-				"policy default is there only where somebody has changed it.",
+				"policy default is there only where somebody has changed it, and so are queues and " +
+				"dependencies.",
 			out: []outcome{{status: 200, body: wire.Export{}}},
 		},
 		{

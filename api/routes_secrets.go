@@ -49,8 +49,8 @@ func secretRoutes() []*route {
 			method: "POST", path: "/v1/secrets/rotate-key", opens: scopeAdmin, whole: true, body: maxBody,
 			handle: rotateKey, tag: "secrets", id: "rotate-key",
 			summary: "Seal all secrets with a new key",
-			more: "The key file gets a new key; the one before stays in it, to open backups of the time " +
-				"before, until the next rotation. Where the key comes from NIGHTSHIFT_KEY, start the server " +
+			more: "The key file gets a new key; the one before stays in it until the next rotation, to open backups " +
+				"of the time before, watch links, and the callbacks of attempts that are under way. Where the key comes from NIGHTSHIFT_KEY, start the server " +
 				"with NIGHTSHIFT_KEY=NEW,OLD first: what OLD sealed is then sealed with NEW.",
 			in: wire.Empty{}, optional: true, out: []outcome{{status: 200, body: wire.RotatedKey{}}},
 			problems: []problemKind{probState},

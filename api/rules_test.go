@@ -206,6 +206,7 @@ func TestRulesOfOtherJobsAreOutOfReach(t *testing.T) {
 func TestBacktestTellsWhatWouldChange(t *testing.T) {
 	ts := newTestServer(t)
 	ts.hook("shop", answering(503), quickRetry)
+	ts.unguarded("shop")
 	var ids []string
 	for range 7 {
 		ids = append(ids, ts.enqueue("shop", ""))
@@ -335,6 +336,7 @@ func TestBacktestsAreFewAtATime(t *testing.T) {
 func TestBacktestEndsWithItsCaller(t *testing.T) {
 	ts := newTestServer(t)
 	ts.hook("slow", answering(503), `"retry":{"max_attempts":100,"backoff":{"base":"1ms","max":"1ms"}}`)
+	ts.unguarded("slow")
 	for range 8 {
 		ts.enqueue("slow", `{"payload":{"text":"`+strings.Repeat("ab", 100_000)+`"}}`)
 	}

@@ -23,7 +23,7 @@ func runFilters() []param {
 	}
 	return append([]param{
 		{name: "job", wrong: empty},
-		{name: "schedule", wrong: empty},
+		{name: "schedule", wrong: empty, doc: "the whole name: JOB:NAME of one in a job; requeues count too"},
 		state,
 		{name: "queue", wrong: empty},
 		{name: "label", wrong: empty, doc: "team:data, or team for any value"},

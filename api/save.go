@@ -83,11 +83,7 @@ func SaveFaults(err error) []jobs.Fault {
 		return nil
 	}
 	err = saveError(err, func(kind string, i int, f jobs.Fault) jobs.Fault {
-		list := "jobs"
-		if kind == store.KindPolicy {
-			list = "policies"
-		}
-		f.Location = at(fmt.Sprintf("%s[%d]", list, i), f.Location)
+		f.Location = at(fmt.Sprintf("%s[%d]", jobs.FileLists[kind], i), f.Location)
 		return f
 	})
 	var p *problem

@@ -15,13 +15,18 @@ import (
 // specOf reads the description as a client of it would.
 func specOf(t testing.TB, text []byte) map[string]any {
 	t.Helper()
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var spec map[string]any
-	if err := dec.Decode(&spec); err != nil {
+	spec, err := readSpec(text)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return spec
+}
+
+func readSpec(text []byte) (spec map[string]any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	err = dec.Decode(&spec)
+	return spec, err
 }
 
 // member walks down objects; nil: there is none.

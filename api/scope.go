@@ -12,7 +12,7 @@ type scopes uint8
 const (
 	scopeRead    scopes = 1 << iota // every GET, but of tokens and the audit; questions about rules
 	scopeEnqueue                    // makes runs, and reads those it made
-	scopeOperate                    // cancel, run-now, requeue, pause, resume
+	scopeOperate                    // cancel, run-now, requeue, pause, resume, trip, reset
 	scopeAdmin                      // everything
 )
 

@@ -49,9 +49,9 @@ type Server struct {
 	echo    *echo.Echo
 	http    *http.Server
 	routes  []*route
-	byPath  map[string]*route // METHOD /path
-	spec    []byte            // openapi.json
-	docs    []byte
+	byPath  map[string]*route      // METHOD /path
+	spec    func() ([]byte, error) // openapi.json, made when it is first asked for
+	docs    func() ([]byte, error) // the page of it
 	streams atomic.Int64
 
 	backtests atomic.Int64 // under way
@@ -92,12 +92,14 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 			s.echo.Add("HEAD", r.path, s.serve(r))
 		}
 	}
-	if s.spec, err = describe(s.routes, cfg.Version, cfg.URL); err != nil {
-		return nil, fmt.Errorf("describe the routes: %w", err)
-	}
-	if s.docs, err = renderDocs(s.routes, s.spec); err != nil {
-		return nil, fmt.Errorf("render the page of the routes: %w", err)
-	}
+	s.spec = sync.OnceValues(func() ([]byte, error) { return describe(s.routes, cfg.Version, cfg.URL) })
+	s.docs = sync.OnceValues(func() ([]byte, error) {
+		spec, err := s.spec()
+		if err != nil {
+			return nil, err
+		}
+		return renderDocs(s.routes, spec)
+	})
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,
@@ -128,10 +130,13 @@ func (s *Server) Serve(ln net.Listener) error {
 	return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 }
 
-// Shutdown closes the listener, ends streams and waits, and lets other calls end in a few seconds,
-// or until ctx ends.
+// Stop ends streams and waits, and takes no more calls but those of attempts, which may end in good
+// order, and probes.
+func (s *Server) Stop() { s.stop() }
+
+// Shutdown stops, closes the listener, and lets calls end in a few seconds, or until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.stop()
+	s.Stop()
 	grace, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
 	err := s.http.Shutdown(grace)

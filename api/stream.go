@@ -74,10 +74,18 @@ func (e *events) beat() {
 	}
 }
 
-func (e *events) comment() {
+func (e *events) comment() { e.frame(":") }
+
+// remark writes a comment of one line for whoever reads the stream by eye.
+func (e *events) remark(text string) { e.frame(": " + text) }
+
+// mark tells the reader where to go on, without an event.
+func (e *events) mark(id string) { e.frame("id: " + id) }
+
+func (e *events) frame(line string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.write([]byte(":\n\n"))
+	e.write([]byte(line + "\n\n"))
 }
 
 // send writes an event whose data is v as JSON, which holds no line break.

@@ -21,7 +21,7 @@ func orRawNull(r jobs.Raw) jobs.Raw {
 func viewOf(r *jobs.Run, limit *int) wire.Run {
 	view := wire.Run{
 		ID: r.ID, Job: r.Job, Version: r.Version, OperationID: r.OperationID,
-		State: r.State.String(), HeldBy: r.HeldBy, Trigger: string(r.Trigger),
+		State: r.State.String(), HeldBy: r.HeldBy, Trigger: string(r.Trigger), Schedule: orNull(r.Schedule),
 		ResultTruncated: r.ResultTruncated,
 		Priority:        r.Priority, Queue: r.Queue, Labels: r.Labels,
 		CorrelationID: orNull(r.CorrelationID), Traceparent: orNull(r.Traceparent),
@@ -29,13 +29,16 @@ func viewOf(r *jobs.Run, limit *int) wire.Run {
 		CreatedAt: r.CreatedAt, RunAt: r.RunAt, ScheduledFor: r.ScheduledFor,
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, CancelRequestedAt: r.CancelRequestedAt,
 		Attempt: attemptOf(r), MaxAttempts: limit, Progress: r.Progress, Error: r.Error,
-		RequeuedFrom: r.RequeuedFrom, RequeuedTo: r.RequeuedTo,
+		RequeuedFrom: r.RequeuedFrom, RequeuedTo: r.RequeuedTo, Folded: r.Folded,
 	}
 	if view.Labels == nil {
 		view.Labels = map[string]string{}
 	}
 	if r.State == jobs.Scheduled || r.State == jobs.Retrying {
 		view.NextAttemptAt = r.DueAt
+	}
+	if r.State == jobs.Waiting {
+		view.WaitingUntil = r.DueAt
 	}
 	return view
 }
@@ -68,7 +71,7 @@ func viewRow(r *jobs.Run, limit *int) wire.Run {
 func viewAttempt(a *jobs.Attempt) wire.Attempt {
 	view := wire.Attempt{
 		Number: a.Number, Version: a.Version, StartedAt: a.StartedAt, FinishedAt: a.FinishedAt,
-		Slices: 1, Error: a.Error, OutputTail: a.OutputTail, Decision: a.Decision,
+		Slices: max(1, a.Slices), Error: a.Error, OutputTail: a.OutputTail, Decision: a.Decision,
 	}
 	if a.FinishedAt == 0 {
 		return view

@@ -33,6 +33,17 @@ func watchOf(r *jobs.Run) *wire.Watch {
 	return &wire.Watch{State: r.State.String(), Progress: r.Progress}
 }
 
+// watchPace is the least time between two looks at a run that is watched. A run may say more often how
+// far it is: who watches sees the last of it.
+const watchPace = 200 * time.Millisecond
+
+func sameWatch(a, b *wire.Watch) bool {
+	if a.Progress == nil || b.Progress == nil {
+		return a.State == b.State && a.Progress == b.Progress
+	}
+	return a.State == b.State && *a.Progress == *b.Progress
+}
+
 func (c *call) anyOrigin() {
 	c.Response().Header().Set("Access-Control-Allow-Origin", "*")
 }
@@ -58,20 +69,29 @@ func getWatch(c *call) error {
 		return err
 	}
 	defer e.stop()
-	for {
+	for shown := (*wire.Watch)(nil); ; {
+		looked := time.Now()
 		if r, err = c.s.rt.Run(e.ctx, r.ID); err != nil {
 			if e.ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
 				return nil
 			}
 			return err
 		}
-		e.send("run", "", watchOf(r))
+		if now := watchOf(r); shown == nil || !sameWatch(shown, now) {
+			e.send("run", "", now)
+			shown = now
+		}
 		if r.State.Terminal() {
 			e.send("end", "", &wire.EndEvent{State: r.State.String()})
 			return nil
 		}
 		select {
 		case <-changed:
+		case <-e.ctx.Done():
+			return nil
+		}
+		select {
+		case <-time.After(watchPace - time.Since(looked)):
 		case <-e.ctx.Done():
 			return nil
 		}

@@ -38,23 +38,47 @@ func (e *TooLargeError) Error() string {
 // templates, rules, chains and doors. It gives a *SyntaxError, a *TooLargeError for a payload over MaxPayload, or an
 // *InvalidError with all that is wrong. What a document says of the job's state is dropped.
 func ParseJob(data []byte) (*Job, error) {
-	var j Job
+	return parseSent(data, func(j *Job) ([]Fault, error) {
+		j.dropState()
+		if err := j.tooLarge(); err != nil {
+			return nil, err
+		}
+		return j.faults(), nil
+	})
+}
+
+// parseSent reads a document as it is sent, strictly. It gives a *SyntaxError, what check refuses it
+// with, or an *InvalidError with all that could not be read and all that check finds.
+func parseSent[T any](data []byte, check func(*T) ([]Fault, error)) (*T, error) {
+	doc := new(T)
 	var invalid *InvalidError
-	if err := DecodeJSON(data, &j); err != nil && !errors.As(err, &invalid) {
+	if err := DecodeJSON(data, doc); err != nil && !errors.As(err, &invalid) {
 		return nil, err
 	}
-	j.dropState()
-	if len(j.Payload) > MaxPayload {
-		return nil, &TooLargeError{Location: "payload", Size: len(j.Payload), Limit: MaxPayload}
+	found, err := check(doc)
+	if err != nil {
+		return nil, err
 	}
-	found := j.faults()
 	if invalid != nil {
 		found = Besides(invalid.Faults, found)
 	}
 	if err := Invalid(found); err != nil {
 		return nil, err
 	}
-	return &j, nil
+	return doc, nil
+}
+
+// tooLarge refuses a job of which a payload is over its bound.
+func (j *Job) tooLarge() error {
+	if err := tooLarge("payload", j.Payload); err != nil {
+		return err
+	}
+	for i := range j.Schedules {
+		if err := tooLarge(scheduleAt(i)+".payload", j.Schedules[i].Payload); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Besides puts what a check found behind what could not be read, but for faults at places that
@@ -96,6 +120,9 @@ func (j *Job) dropState() {
 	for i := range j.OnSuccess {
 		j.OnSuccess[i].Payload = j.OnSuccess[i].Payload.given()
 	}
+	for i := range j.Schedules {
+		j.Schedules[i].dropState()
+	}
 }
 
 // given is nil for null, which is the same as left out.
@@ -120,9 +147,18 @@ type document struct {
 	Queue       string            `json:"queue,omitempty"`
 	Priority    int               `json:"priority,omitempty"`
 	Retry       Retry             `json:"retry,omitzero"`
+	Schedules   []Schedule        `json:"schedules,omitempty"`
 	Inbound     []Door            `json:"inbound,omitempty"`
 	OnSuccess   []Chain           `json:"on_success,omitempty"`
-	Retain      Retain            `json:"retain,omitzero"`
+
+	Concurrency  *Concurrency `json:"concurrency,omitempty"`
+	Rate         *Rate        `json:"rate,omitempty"`
+	Unique       *Unique      `json:"unique,omitempty"`
+	Dependencies []string     `json:"dependencies,omitempty"`
+
+	Checkpoint *Checkpointing `json:"checkpoint,omitempty"`
+
+	Retain Retain `json:"retain,omitzero"`
 
 	Version   int    `json:"-"`
 	Revision  int64  `json:"-"`
@@ -135,7 +171,7 @@ type document struct {
 
 // Document is the JSON text of the job without its state: what is stored, exported and compared
 // to see whether a document changed. The payload stands in it byte for byte.
-func (j *Job) Document() []byte { return AppendJSON(nil, (*document)(j)) }
+func (j *Job) Document() Raw { return AppendJSON(nil, (*document)(j)) }
 
 // Spec is what a version pins of the job.
 func (j *Job) Spec() Spec { return Spec{Webhook: j.Webhook, Script: j.Script, Mail: j.Mail} }
@@ -158,6 +194,9 @@ func (s Spec) plain() Spec {
 		if strings.TrimSpace(w.Success) == DefaultSuccess {
 			w.Success = ""
 		}
+		if w.Completion == CompletionResponse {
+			w.Completion = ""
+		}
 		s.Webhook = &w
 	}
 	if s.Script != nil {
@@ -170,18 +209,28 @@ func (s Spec) plain() Spec {
 	return s
 }
 
-// later are the fields of documents that versions to come will know, by their place.
-var later = map[string]string{
-	"": "group schedules concurrency rate unique dependencies checkpoint long_after " +
-		"resolve_on_success",
-	"webhook": "completion heartbeat_timeout",
-	"script":  "user memory",
-}
+// later are the fields of jobs that versions to come will know.
+var later = []string{"group", "long_after", "resolve_on_success"}
+
+// inSchedules are fields of a job that stand below schedules, and what others call those.
+const inSchedules = "schedule cron crontab every interval timezone tz time_zone"
 
 // FieldHint says where in a job a field belongs.
 func (j *Job) FieldHint(parent, name string) string {
-	if slices.Contains(strings.Fields(later[parent]), name) {
+	if parent == "" && slices.Contains(later, name) {
 		return "this version does not have it yet"
+	}
+	if hint := sharingHints[name]; parent == "" && hint != "" {
+		return hint
+	}
+	if slices.Contains(strings.Fields(inSchedules), name) && parent == "" {
+		return `want "schedules", such as [{"cron": "0 2 * * *", "timezone": "Europe/Berlin"}]`
+	}
+	if hint := longHints[parent][name]; hint != "" {
+		return hint
+	}
+	if hint := whileHint(parent, name); hint != "" {
+		return hint
 	}
 	return belongs(reflect.TypeFor[Job](), "job", name)
 }
@@ -215,6 +264,8 @@ func (j *Job) Check() []Fault {
 	f = append(f, CheckLabels("labels", j.Labels)...)
 	f.checkKinds(j)
 	j.checkLinks(&f)
+	j.checkSharing(&f)
+	j.checkSchedules(&f)
 	if j.Payload != nil {
 		f.check("payload", CheckPayload(j.Payload))
 	}
@@ -222,6 +273,9 @@ func (j *Job) Check() []Fault {
 		f.add("timeout", "want more than 0s and at most 24h")
 	}
 	f.check("priority", CheckPriority(j.Priority))
+	if j.Checkpoint != nil {
+		j.Checkpoint.check(&f)
+	}
 	f.checkRetain("retain.succeeded", j.Retain.Succeeded)
 	f.checkRetain("retain.cancelled", j.Retain.Cancelled)
 	f.checkRetain("retain.failed", j.Retain.Failed)

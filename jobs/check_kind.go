@@ -45,6 +45,7 @@ func (w *Webhook) check(f *faults) {
 	if w.Body != nil {
 		f.check("webhook.body", checkBody(w.Body))
 	}
+	w.checkCompletion(f)
 	w.checkHeaders(f)
 }
 
@@ -231,6 +232,7 @@ func (s *Script) check(f *faults) {
 		f.add("script.dir", "want the absolute path of a folder, or null for an empty one of "+
 			"its own")
 	}
+	s.checkConfines(f)
 	if g := s.Grace; g != nil && (*g < 0 || g.Std() > MaxGrace) {
 		f.add("script.grace", "want from 0s to 1h")
 	}

@@ -19,21 +19,27 @@ type Ending struct {
 	CancelAsked bool // acknowledged as cancelled: it ends so whatever came out
 	Orphaned    bool // the job is deleted or the run may not start again: ends without retry
 
-	Report   Report
-	Payload  Raw
-	Progress *Progress     // the run's, as it last said; nil: none
-	Timeout  time.Duration // of this attempt, for the message; 0: the job's
-	Lost     bool          // the server died under it
-	Now      Time          // when the attempt ended
-	Random   float64       // in [0, 1)
+	Report Report
+	// Checkpoint is what the attempt, or its slice, has started from, and Continues how many good
+	// slices its operation had then.
+	Checkpoint Raw
+	Continues  int
+	Payload    Raw
+	Progress   *Progress     // the run's, as it last said; nil: none
+	Timeout    time.Duration // of this attempt, for the message; 0: the job's
+	Lost       bool          // the server died under it
+	Now        Time          // when the attempt ended
+	Random     float64       // in [0, 1)
 
 	watch *watch // of a replay; nil: none
 }
 
 // Transition is what becomes of the run.
 type Transition struct {
-	State    State // Succeeded, Failed, Cancelled, Queued or Retrying
-	DueAt    Time  // for Queued and Retrying
+	// State is Succeeded, Failed, Cancelled, Queued or Retrying. The attempt is not over where it is
+	// Running (its next slice is due at DueAt) or Waiting (for its callback): Outcome is zero then.
+	State    State
+	DueAt    Time // for Queued, Retrying and Running
 	Outcome  Outcome
 	Counts   Counts
 	Error    *Failure // of the attempt; nil where it succeeded
@@ -95,6 +101,10 @@ func Decide(e Ending) Transition {
 	case e.Report.Failure != nil:
 		f := *e.Report.Failure
 		return failed(&e, f.Bound())
+	case e.Report.Continue:
+		return sliced(&e)
+	case e.Report.Accepted:
+		return accepted(&e)
 	}
 	return succeeded(&e)
 }
@@ -126,10 +136,11 @@ func cancelled(e *Ending) Transition {
 		f := *e.Report.Failure
 		t.Error = f.Bound()
 	}
-	t.Decision = Decision{
-		Action: ActionCancel, By: ByCancel,
-		Reason: because(e.Report.Notes, "cancelled on request, whatever came out"),
+	why := "cancelled on request, whatever came out"
+	if errors.Is(e.Report.Stopped, ErrReplaced) {
+		why = "a newer tick of its schedule took its place: cancelled, whatever came out"
 	}
+	t.Decision = Decision{Action: ActionCancel, By: ByCancel, Reason: because(e.Report.Notes, why)}
 	return t
 }
 

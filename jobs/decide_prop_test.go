@@ -56,6 +56,11 @@ func drawReport(t *rapid.T) Report {
 		Stopped:         rapid.SampledFrom([]error{nil, nil, nil, ErrTimeout, ErrShutdown}).Draw(t, "stopped"),
 		RetryAfterFloor: time.Duration(rapid.Int64Range(0, int64(3*time.Hour)).Draw(t, "floor")),
 	}
+	if r.Failure == nil {
+		r.Continue = rapid.IntRange(0, 2).Draw(t, "continues") == 0
+		r.Accepted = rapid.IntRange(0, 2).Draw(t, "accepted") == 0
+		r.Checkpoint = rapid.SampledFrom([]Raw{nil, Raw("1"), Raw("2")}).Draw(t, "checkpoint")
+	}
 	if rapid.IntRange(0, 4).Draw(t, "reports") == 0 {
 		r.Retryable = new(rapid.Bool().Draw(t, "retryable"))
 	}
@@ -92,12 +97,17 @@ func TestDecideKeepsItsPromisesOverWholeRuns(t *testing.T) {
 			if got.State.Terminal() {
 				return
 			}
-			e.Counts, e.Now = got.Counts, got.DueAt.Add(time.Second)
+			e.Counts, e.Now = got.Counts, max(e.Now, got.DueAt).Add(time.Second)
+			e.Checkpoint = e.Report.Checkpoint
 		}
 	})
 }
 
 func checkPromises(t *rapid.T, e Ending, got Transition) {
+	if got.Outcome == 0 {
+		checkGoesOn(t, e, got)
+		return
+	}
 	d, wait := got.Decision, got.DueAt.Sub(e.Now)
 	if d.By == "" || (d.Reason == "") != (d.Action == ActionSucceed) || got.Outcome == 0 {
 		t.Fatalf("decision says too little: %+v", got)
@@ -218,5 +228,19 @@ func TestFactorTenFromAMillisecondNeverBecomesAHotLoop(t *testing.T) {
 			t.Fatalf("after attempt %d: %s in %s", n, got.State, wait)
 		}
 		e.Counts, e.Now = got.Counts, got.DueAt
+	}
+}
+
+// checkGoesOn holds for attempts that are not over.
+func checkGoesOn(t *rapid.T, e Ending, got Transition) {
+	want := Transition{State: Waiting, Counts: e.Counts}
+	if e.Report.Continue {
+		want = Transition{State: Running, DueAt: e.Now, Counts: Counts{Number: e.Counts.Number}}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("goes on as %+v: want %+v", got, want)
+	}
+	if e.CancelAsked || e.Orphaned || e.Lost || e.Report.Stopped != nil {
+		t.Fatalf("goes on though it must not: %+v", got)
 	}
 }

@@ -115,6 +115,11 @@ func decideCases() []decideCase {
 			reason: []string{"cancelled on request"},
 		},
 		{
+			name: "cancelled for a newer tick", e: Ending{Report: Report{Stopped: ErrReplaced}},
+			state: Cancelled, outcome: OutcomeCancelled, action: "cancel", by: "cancel",
+			reason: []string{"a newer tick of its schedule took its place"},
+		},
+		{
 			name: "cancelled though it failed", e: with(ending(failHTTP(500), 1), func(e *Ending) { e.CancelAsked = true }),
 			state: Cancelled, outcome: OutcomeCancelled, action: "cancel", by: "cancel", charged: 1, kind: FailHTTP,
 		},

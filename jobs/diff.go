@@ -7,9 +7,9 @@ import (
 
 // Change is a difference between two documents.
 type Change struct {
-	Location string `json:"location"` // such as retry.rules[1].if
-	Before   Raw    `json:"before"`   // nil: it was not there
-	After    Raw    `json:"after"`    // nil: it is there no more
+	Location string `json:"location"`         // such as retry.rules[1].if
+	Before   Raw    `json:"before,omitempty"` // nil: it was not there
+	After    Raw    `json:"after,omitempty"`  // nil: it is there no more
 }
 
 // Diff gives the differences of two documents in the order of the second, those that it does not have

@@ -22,10 +22,12 @@ const (
 	FailSMTP       FailureKind = "smtp" // a mail server's refusal
 	FailExit       FailureKind = "exit"
 	FailSignal     FailureKind = "signal"
-	FailSpawn      FailureKind = "spawn"    // could not be started
-	FailReported   FailureKind = "reported" // the job said so where it would else have succeeded
-	FailInvalid    FailureKind = "invalid"  // cannot be rendered
-	FailBlocked    FailureKind = "blocked"  // address not allowed
+	FailMemory     FailureKind = "memory"    // past script.memory
+	FailHeartbeat  FailureKind = "heartbeat" // none in time
+	FailSpawn      FailureKind = "spawn"     // could not be started
+	FailReported   FailureKind = "reported"  // the job said so where it would else have succeeded
+	FailInvalid    FailureKind = "invalid"   // cannot be rendered
+	FailBlocked    FailureKind = "blocked"   // address not allowed
 	FailCrashLoop  FailureKind = "crash_loop"
 	FailShutdown   FailureKind = "shutdown" // interrupted: a deploy
 	FailLost       FailureKind = "lost"     // interrupted: the server died under it

@@ -34,12 +34,14 @@ func (f *File) readYAML(data []byte) error {
 	case !errors.Is(more, io.EOF):
 		parts := yamlLine.FindStringSubmatch(more.Error())
 		line, _ := strconv.Atoi(parts[1])
+		msg := parts[2]
 		if len(data) <= maxYAMLSearch {
-			line = yamlMistake(data, parts[2])
+			line = yamlMistake(data, msg)
+			msg += quoteHint(data, line, msg)
 		}
-		e := f.syntax(nil, 0, "not YAML: "+parts[2])
+		e := f.syntax(nil, 0, "not YAML: "+msg)
 		e.Faults[0].Line, e.Faults[0].Column = line, min(line, 1)
-		e.err = &SyntaxError{Line: line, Column: 1, Msg: parts[2]}
+		e.err = &SyntaxError{Line: line, Column: 1, Msg: msg}
 		return e
 	}
 	w := yamlWriter{file: f}

@@ -4,14 +4,15 @@ import "strings"
 
 const defaultsKey = "defaults"
 
-// fileDefaults are fields of jobs that hold for each job of the file which says nothing else.
-type fileDefaults Job
+// fileDefaults are fields of jobs that hold for each job of the file which says nothing else, and the
+// time zone of schedules with a cron line which say none.
+type fileDefaults struct {
+	Job
+	Timezone string `json:"timezone"`
+}
 
 // FieldHint says where in the defaults a field belongs.
 func (*fileDefaults) FieldHint(parent, name string) string {
-	if parent == "" && name == "timezone" {
-		return notYet // it is for schedules
-	}
 	return new(Job).FieldHint(parent, name)
 }
 
@@ -56,13 +57,37 @@ func says(text []byte, key string) bool {
 	return d.find(key, -1) && d.peek() != 'n'
 }
 
-// checkDefaults notes what can be no default. What is wrong with their values shows in the jobs.
+// checkDefaults notes what can be no default. What is wrong with the values of jobs' fields shows in
+// the jobs.
 func (f *File) checkDefaults(defaults *fileDefaults) {
-	if defaults.Name == "" {
-		return
+	wrong := func(field, msg string) {
+		line, column := f.at(f.defaults + locate(f.text[f.defaults:], field))
+		f.fault(line, column, defaultsKey+"."+field, msg)
 	}
-	line, column := f.at(f.defaults + locate(f.text[f.defaults:], "name"))
-	f.fault(line, column, defaultsKey+".name", "want no name: the defaults are for all jobs of the file")
+	if defaults.Name != "" {
+		wrong("name", "want no name: the defaults are for all jobs of the file")
+	}
+	if _, err := LoadZone(defaults.Timezone); err != nil {
+		wrong("timezone", err.Error())
+		defaults.Timezone = "" // it is told once, not for each schedule
+	}
+}
+
+// zone gives the default time zone to schedules with a cron line that say none.
+func (doc *fileDocument) zone() {
+	give := func(s *Schedule) {
+		if s.Cron != "" && s.Timezone == "" {
+			s.Timezone = doc.Defaults.Timezone
+		}
+	}
+	for _, j := range doc.Jobs.list {
+		for i := range j.Schedules {
+			give(&j.Schedules[i])
+		}
+	}
+	for _, s := range doc.Schedules.list {
+		give(s)
+	}
 }
 
 func fromDefaults(location string) bool { return strings.HasPrefix(location, defaultsKey+".") }

@@ -99,8 +99,10 @@ func TestFaultsOfDefaultsAreToldOnceWhereTheyStand(t *testing.T) {
 			"defaults.retry.rules[0].if: line 1, column 1: gives a number: want true or false",
 		"defaults: {name: a}\n" + jobs: "f:1:18: defaults.name: want no name: the defaults are for all " +
 			"jobs of the file",
-		"defaults: {timezone: UTC}\n" + jobs: "f:1:12: defaults.timezone: unknown field: this version " +
-			"does not have it yet",
+		"defaults: {cron: '@daily'}\n" + jobs: "f:1:12: defaults.cron: unknown field: want \"schedules\", " +
+			`such as [{"cron": "0 2 * * *", "timezone": "Europe/Berlin"}]`,
+		"defaults: {schedules: [{every: 0s}]}\n" + jobs: "f:1:32: defaults.schedules[0].every: is 0s: want a " +
+			"duration of whole seconds from 1s to 3653d",
 		"defaults: {max_attempts: 3}\n" + jobs: "f:1:12: defaults.max_attempts: unknown field: it " +
 			"belongs below retry",
 		"defaults: 5\n" + jobs:            "f:1:11: defaults: want an object, got a number",
@@ -143,7 +145,7 @@ func TestAFileMayHoldPoliciesAlone(t *testing.T) {
 	if diff := cmp.Diff(want, f.Policies); diff != "" {
 		t.Error(diff)
 	}
-	placed := f.PlacePolicyFaults(0, []Fault{{"backoff.base", "no"}})
+	placed := f.PlaceFaults(RefPolicy, 0, []Fault{{"backoff.base", "no"}})
 	if got := placed[0].String(); got != "f:2:45: policies.gentle.backoff.base: no" {
 		t.Errorf("got %s", got)
 	}

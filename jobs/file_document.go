@@ -3,22 +3,25 @@ package jobs
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // How many documents a file may hold.
 const (
-	maxJobs     = 10_000
-	maxPolicies = 1_000
+	maxJobs      = 10_000
+	maxPolicies  = 1_000
+	maxShared    = 10_000 // queues, and dependencies
+	maxSchedules = 50_000
 )
 
 // fileDocument is what a file holds.
 type fileDocument struct {
-	Defaults fileDefaults `json:"defaults"`
-	Policies filePolicies `json:"policies"`
-	Jobs     fileJobs     `json:"jobs"`
+	Defaults     fileDefaults     `json:"defaults"`
+	Policies     filePolicies     `json:"policies"`
+	Queues       fileQueues       `json:"queues"`
+	Dependencies fileDependencies `json:"dependencies"`
+	Jobs         fileJobs         `json:"jobs"`
+	Schedules    fileSchedules    `json:"schedules"`
 }
 
 // FieldHint says where a field belongs that stands beside jobs.
@@ -26,10 +29,14 @@ func (*fileDocument) FieldHint(parent, name string) string {
 	switch {
 	case parent != "":
 		return ""
-	case name == "job":
-		return `did you mean "jobs"?`
-	case slices.Contains(strings.Fields("schedules dependencies queues alerts"), name):
+	case FileLists[name] != "" && name != RefQueue:
+		return `did you mean "` + FileLists[name] + `"?`
+	case name == "alerts":
 		return notYet
+	case name == "timezone":
+		return "it belongs below defaults, or to a schedule"
+	case name == "cron" || name == "every":
+		return "it belongs to a schedule, below schedules of the file or of a job"
 	case belongs(reflect.TypeFor[Job](), "job", name) != "":
 		return "it belongs to a job, in the list or map below jobs"
 	}
@@ -47,20 +54,47 @@ type fileList[T any] struct {
 
 // fileSort is what tells the lists of a file apart.
 type fileSort[T any] struct {
-	nouns string
+	kind  string
 	most  int
 	name  func(*T) *string
+	check func(*T) []Fault
 	begin func(d *decoder, v *T) // v is what a document is read over
 }
 
+var (
+	policySort = fileSort[Policy]{
+		kind: RefPolicy, most: maxPolicies,
+		name:  func(p *Policy) *string { return &p.Name },
+		check: func(p *Policy) []Fault { p.dropState(); return p.Check() },
+	}
+	queueSort = fileSort[queueDoc]{
+		kind: RefQueue, most: maxShared,
+		name: func(q *queueDoc) *string { return &q.Name }, check: (*queueDoc).check,
+	}
+	dependencySort = fileSort[dependencyDoc]{
+		kind: RefDependency, most: maxShared,
+		name: func(d *dependencyDoc) *string { return &d.Name }, check: (*dependencyDoc).check,
+	}
+	jobSort = fileSort[Job]{
+		kind: RefJob, most: maxJobs,
+		name:  func(j *Job) *string { return &j.Name },
+		check: func(j *Job) []Fault { j.dropState(); return j.faults() },
+	}
+	scheduleSort = fileSort[Schedule]{
+		kind: RefSchedule, most: maxSchedules,
+		name:  func(s *Schedule) *string { return &s.Name },
+		check: func(s *Schedule) []Fault { s.dropState(); return s.Check() },
+	}
+)
+
 func (l *fileList[T]) decode(d *decoder, sort fileSort[T]) bool {
-	next := d.item
+	next, nouns := d.item, FileLists[sort.kind]
 	switch d.peek() {
 	case '[':
 	case '{':
 		next = d.member
 	default:
-		return d.mistyped("a list of " + sort.nouns + ", or a map of " + sort.nouns + " by name")
+		return d.mistyped("a list of " + nouns + ", or a map of " + nouns + " by name")
 	}
 	if !d.open() {
 		return false
@@ -72,7 +106,7 @@ func (l *fileList[T]) decode(d *decoder, sort fileSort[T]) bool {
 		}
 		if n := d.top().n; n > sort.most {
 			if n == sort.most+1 {
-				d.fault(d.pos, "want at most "+strconv.Itoa(sort.most)+" "+sort.nouns+" in a file")
+				d.fault(d.pos, "want at most "+strconv.Itoa(sort.most)+" "+nouns+" in a file")
 			}
 			if !d.skip() {
 				return false
@@ -110,35 +144,36 @@ func (l *fileList[T]) one(d *decoder, sort fileSort[T]) bool {
 	return true
 }
 
-// filePolicies are the policies of a file.
-type filePolicies struct{ fileList[Policy] }
+// The documents of a file.
+type (
+	filePolicies     struct{ fileList[Policy] }
+	fileQueues       struct{ fileList[queueDoc] }
+	fileDependencies struct{ fileList[dependencyDoc] }
+	fileJobs         struct{ fileList[Job] }
+	fileSchedules    struct{ fileList[Schedule] }
+)
 
-func (ps *filePolicies) decodeJSON(d *decoder) bool {
-	return ps.decode(d, fileSort[Policy]{
-		nouns: "policies", most: maxPolicies,
-		name: func(p *Policy) *string { return &p.Name },
-	})
-}
+func (l *filePolicies) decodeJSON(d *decoder) bool { return l.decode(d, policySort) }
 
-// fileJobs are the jobs of a file.
-type fileJobs struct{ fileList[Job] }
+func (l *fileQueues) decodeJSON(d *decoder) bool { return l.decode(d, queueSort) }
 
-func (js *fileJobs) decodeJSON(d *decoder) bool {
-	defaulted := 0 // bytes
-	return js.decode(d, fileSort[Job]{
-		nouns: "jobs", most: maxJobs,
-		name: func(j *Job) *string { return &j.Name },
-		begin: func(d *decoder, j *Job) {
-			if d.defaults == nil || defaulted > MaxFile {
-				return
-			}
-			if defaulted += len(d.defaults); defaulted > MaxFile {
-				d.fault(d.pos, fmt.Sprintf("up to here the defaults stand for more than %d bytes", MaxFile))
-				return
-			}
-			startFrom(d.defaults, j, d.data[d.pos:])
-		},
-	})
+func (l *fileDependencies) decodeJSON(d *decoder) bool { return l.decode(d, dependencySort) }
+
+func (l *fileSchedules) decodeJSON(d *decoder) bool { return l.decode(d, scheduleSort) }
+
+func (l *fileJobs) decodeJSON(d *decoder) bool {
+	defaulted, sort := 0, jobSort // bytes
+	sort.begin = func(d *decoder, j *Job) {
+		if d.defaults == nil || defaulted > MaxFile {
+			return
+		}
+		if defaulted += len(d.defaults); defaulted > MaxFile {
+			d.fault(d.pos, fmt.Sprintf("up to here the defaults stand for more than %d bytes", MaxFile))
+			return
+		}
+		startFrom(d.defaults, j, d.data[d.pos:])
+	}
+	return l.decode(d, sort)
 }
 
 var shortForms = map[reflect.Type]string{

@@ -12,18 +12,16 @@ import (
 // MaxFile is how many bytes a job file may have, and how many its aliases may stand for.
 const MaxFile = 16 << 20
 
-// File is a job file that was read: what an apply sets.
+// File is a job file that was read. Its jobs have its defaults.
 type File struct {
-	Name     string // as given to ParseFile; messages begin with it
-	Policies []*Policy
-	Jobs     []*Job // with the defaults of the file
+	Name string // as given to ParseFile; messages begin with it
+	Documents
 
-	places       []place // of the jobs
-	policyPlaces []place
-	defaults     int        // where they begin in the text; 0: there are none
-	text         []byte     // JSON
-	lines        *positions // of text
-	marks        []mark     // where the pieces of text stand in the YAML; nil: it was JSON
+	places   map[string][]place // of the documents, by kind
+	defaults int                // where they begin in the text; 0: there are none
+	text     []byte             // JSON
+	lines    *positions         // of text
+	marks    []mark             // where the pieces of text stand in the YAML; nil: it was JSON
 
 	found  []FileFault        // what is wrong
 	seen   map[FileFault]bool // of the defaults: they are in many jobs
@@ -34,7 +32,7 @@ type File struct {
 // maxFileFaults is how many faults of a file are listed.
 const maxFileFaults = 1000
 
-// place is where a job or a policy stands.
+// place is where a document stands.
 type place struct {
 	location string
 	offset   int // in the JSON text
@@ -80,11 +78,12 @@ func (e *FileError) Error() string {
 // Unwrap gives a *SyntaxError where the file is neither YAML nor JSON, else an *InvalidError.
 func (e *FileError) Unwrap() error { return e.err }
 
-// ParseFile reads a job file, YAML or, where it begins with {, JSON. Below jobs and below policies it
-// holds a list of documents, or a map of them by name; webhook: URL and script: TEXT are short
-// forms. What stands below defaults holds for each job of the file that says nothing else. Jobs
-// are checked as ParseJob does, policies as ParsePolicy. Name is what messages call the file.
-// The error is a *FileError.
+// ParseFile reads a job file, YAML or, where it begins with {, JSON. Below jobs, schedules, policies,
+// queues and dependencies it holds a list of documents, or a map of them by name; webhook: URL and
+// script: TEXT are short forms. What stands below defaults holds for each job of the file that says
+// nothing else, and its timezone for each schedule with a cron line that says none.
+// Jobs are checked as ParseJob does, and so are the others. Name is what messages call the file. The
+// error is a *FileError.
 //
 // YAML becomes the JSON text of the same value, by the core schema of YAML 1.2 with these bounds:
 // only true and false are booleans, timestamps are strings, the text of numbers is kept. Numbers
@@ -114,14 +113,9 @@ func ParseFile(name string, data []byte) (*File, error) {
 			f.unread = append(f.unread, p.Location)
 		}
 	}
-	if doc.Jobs.list == nil && doc.Policies.list == nil && len(placed) == 0 {
-		f.fault(0, 0, "", "holds nothing to apply: want jobs or policies, each a list, or a map by name")
-	}
-	f.Jobs, f.places = doc.Jobs.list, doc.Jobs.places
-	f.Policies, f.policyPlaces = doc.Policies.list, doc.Policies.places
 	f.checkDefaults(&doc.Defaults)
-	f.checkPolicies(unreadOf(&doc.Policies.fileList, placed))
-	if f.checkJobs(unreadOf(&doc.Jobs.fileList, placed)); len(f.found) > 0 {
+	f.take(&doc, placed)
+	if len(f.found) > 0 {
 		return nil, f.invalid()
 	}
 	return f, nil
@@ -151,107 +145,12 @@ func beginsWith(data []byte, c byte) bool {
 	return len(data) > 0 && data[0] == c
 }
 
-// unreadOf gives, for each document of a list that could not be read whole, what could not be,
-// located within it. Nothing is given for one of which too much is wrong to check the rest.
-func unreadOf[T any](l *fileList[T], placed []placed) map[*T][]Fault {
-	unread := map[*T][]Fault{}
-	for i, v := range l.list {
-		if !l.broken[v] {
-			continue
-		}
-		unread[v] = nil
-		at := l.places[i].location
-		for _, p := range placed {
-			if rest, ok := strings.CutPrefix(p.Location, at+"."); ok {
-				unread[v] = append(unread[v], Fault{Location: rest})
-			} else if p.Location == at {
-				unread[v] = nil // it is no document
-				break
-			}
-		}
-	}
-	return unread
-}
-
-func (f *File) checkPolicies(broken map[*Policy][]Fault) {
-	first := map[string]int{}
-	for i, p := range f.Policies {
-		unread, isBroken := broken[p]
-		if isBroken && unread == nil {
-			continue
-		}
-		p.dropState()
-		list := f.checkName(faults(p.Check()), p.Name, first, i, f.policyPlaces)
-		list = Besides(unread, list)[len(unread):]
-		f.note(f.PlacePolicyFaults(i, list))
-	}
-}
-
-// checkJobs notes what is wrong with the jobs, one by one and together.
-func (f *File) checkJobs(broken map[*Job][]Fault) {
-	first := map[string]int{}
-	for i, j := range f.Jobs {
-		unread, isBroken := broken[j]
-		if isBroken && unread == nil {
-			continue
-		}
-		j.dropState()
-		list := f.checkName(faults(j.faults()), j.Name, first, i, f.places)
-		list = Besides(unread, list)[len(unread):]
-		if len(f.found) >= maxFileFaults {
-			f.more += len(list)
-			continue
-		}
-		f.note(f.PlaceFaults(i, list))
-	}
-}
-
-// checkName wants a name that no other item of the list has.
-func (f *File) checkName(
-	list faults, name string, first map[string]int, i int, places []place,
-) faults {
-	if other, twice := first[name]; twice && name != "" {
-		line, _ := f.at(places[other].offset)
-		list.add("name", "this name stands at %s too, on line %d", places[other].location, line)
-	} else if name == "" {
-		list.add("", "want a name")
-	} else {
-		first[name] = i
-	}
-	return list
-}
-
-func (f *File) note(placed []FileFault) {
-	for _, p := range placed {
-		if fromDefaults(p.Location) {
-			if f.seen[p] || slices.ContainsFunc(f.unread, func(location string) bool {
-				return within(p.Location, location) || within(location, p.Location)
-			}) {
-				continue
-			}
-			if f.seen == nil {
-				f.seen = map[FileFault]bool{}
-			}
-			f.seen[p] = true
-		}
-		f.fault(p.Line, p.Column, p.Location, p.Message)
-	}
-}
-
-// PlaceFaults gives faults of job i, with locations within that job, their place in the file.
-func (f *File) PlaceFaults(i int, list []Fault) []FileFault {
+// PlaceFaults gives faults of document i of a kind, such as RefJob, with locations within it, their
+// place in the file.
+func (f *File) PlaceFaults(kind string, i int, list []Fault) []FileFault {
 	placed := make([]FileFault, len(list))
 	for n, fault := range list {
-		placed[n] = f.place(f.places[i], fault, true)
-	}
-	return placed
-}
-
-// PlacePolicyFaults gives faults of policy i, with locations within it, their place in the file.
-func (f *File) PlacePolicyFaults(i int, list []Fault) []FileFault {
-	placed := make([]FileFault, len(list))
-	for n, fault := range list {
-		placed[n] = f.place(f.policyPlaces[i], fault, false)
+		placed[n] = f.place(f.places[kind][i], fault, kind == RefJob)
 	}
 	return placed
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -32,4 +33,25 @@ func yamlMistake(data []byte, msg string) int {
 		}
 	})
 	return i + 1
+}
+
+// bareStart finds a text that begins as no YAML text may.
+var bareStart = regexp.MustCompile(`(?:^|[:,[-])[ \t]*([*@])`)
+
+// quoteHint says what to do about a mistake on a line on which a text such as */5 * * * * or @daily
+// stands without quotes; "": it is none of that sort.
+func quoteHint(data []byte, line int, msg string) string {
+	if msg != "did not find expected alphabetic or numeric character" &&
+		msg != "found character that cannot start any token" {
+		return ""
+	}
+	lines := bytes.SplitN(data, []byte("\n"), line+1)
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	found := bareStart.FindSubmatch(lines[line-1])
+	if found == nil {
+		return ""
+	}
+	return ": a text that begins with " + string(found[1]) + " wants quotes around it"
 }

@@ -90,7 +90,7 @@ func TestParseFileKeepsThePayloadOfJSONByteForByte(t *testing.T) {
 	}
 }
 
-const wantWork = "want jobs or policies, each a list, or a map by name"
+const wantWork = "want jobs, schedules, policies, queues or dependencies, each a list, or a map by name"
 
 func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 	job := func(lines string) string { return "jobs:\n- name: a\n  script: x\n" + lines }
@@ -107,8 +107,7 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{"job: []\n", `f:1:1: job: unknown field: did you mean "jobs"?`},
 		{"webhook: x\njobs: []\n", "f:1:1: webhook: unknown field: it belongs to a job, in the " +
 			"list or map below jobs"},
-		{"schedules: {}\njobs: []\n", "f:1:1: schedules: unknown field: this version does not " +
-			"have it yet"},
+		{"alerts: {}\njobs: []\n", "f:1:1: alerts: unknown field: this version does not have it yet"},
 		{"policies: 5\n", "f:1:11: policies: want a list of policies, or a map of policies by name, " +
 			"got a number"},
 		{"policies:\n- {max_attempts: 3}\n", "f:2:3: policies[0]: want a name"},
@@ -127,7 +126,7 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{job("  max_attempts: 3\n"), "f:4:3: jobs[0].max_attempts: unknown field: it belongs " +
 			"below retry"},
 		{job("  args: [1]\n"), "f:4:3: jobs[0].args: unknown field: it belongs below script"},
-		{job("  unique: {}\n"), "f:4:3: jobs[0].unique: unknown field: this version does not " +
+		{job("  group: {}\n"), "f:4:3: jobs[0].group: unknown field: this version does not " +
 			"have it yet"},
 		{job("  labels: {a: 1}\n"), "f:4:15: jobs[0].labels.a: want a string, got a number: put " +
 			"it in double quotes"},
@@ -378,7 +377,7 @@ func TestPositionFindsLocationsOrWhatIsAroundThem(t *testing.T) {
 			t.Errorf("%s %s: got %s, want %s", tt.file.Name, tt.location, got, tt.want)
 		}
 	}
-	placed := yaml.PlaceFaults(1, []Fault{{"retry.rules[0].if", "unknown name foo"}, {"", "no"}})
+	placed := yaml.PlaceFaults(RefJob, 1, []Fault{{"retry.rules[0].if", "unknown name foo"}, {"", "no"}})
 	want := "q.yaml:18:15: jobs[1].retry.rules[0].if: unknown name foo"
 	if got := placed[0].String(); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -46,6 +46,9 @@ func CountsAt(p *Plan, run *Run, number int, enough func() bool) (counts Counts,
 		if a.Number > KeptAttempts {
 			c.fillGap(a)
 		}
+		if a.Number == number {
+			c.begin(a)
+		}
 		if a.Number >= number || enough() {
 			break
 		}

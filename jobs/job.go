@@ -16,6 +16,9 @@ const (
 	MaxTimeout            = 24 * time.Hour
 	DefaultRetainDone     = 7 * 24 * time.Hour
 	DefaultRetainFailed   = 90 * 24 * time.Hour
+
+	DefaultCallbackTimeout = 24 * time.Hour
+	DefaultCheckpointTTL   = 24 * time.Hour
 )
 
 // Bounds on what is kept (contract 2).
@@ -23,6 +26,10 @@ const (
 	MaxPayload = 256 << 10
 	MaxResult  = 64 << 10
 	MaxDepth   = 64
+
+	MaxCheckpoint       = 256 << 10
+	MaxHeaderCheckpoint = 4 << 10 // of what goes along in a header, and of what a slice may save
+	MaxContinues        = 10_000  // of an operation
 )
 
 // Kinds of job.
@@ -43,14 +50,23 @@ type Job struct {
 	Script  *Script  `json:"script,omitempty"`
 	Mail    *Mail    `json:"mail,omitempty"`
 
-	Payload   Raw       `json:"payload,omitempty"` // used where a run brings none; nil: {}
-	Timeout   *Duration `json:"timeout,omitempty"` // one attempt; nil: by kind
-	Queue     string    `json:"queue,omitempty"`
-	Priority  int       `json:"priority,omitempty"` // -100..100, higher first
-	Retry     Retry     `json:"retry"`
-	Inbound   []Door    `json:"inbound,omitempty"`
-	OnSuccess []Chain   `json:"on_success,omitempty"`
-	Retain    Retain    `json:"retain"`
+	Payload   Raw        `json:"payload,omitempty"` // used where a run brings none; nil: {}
+	Timeout   *Duration  `json:"timeout,omitempty"` // one attempt; nil: by kind
+	Queue     string     `json:"queue,omitempty"`
+	Priority  int        `json:"priority,omitempty"` // -100..100, higher first
+	Retry     Retry      `json:"retry"`
+	Schedules []Schedule `json:"schedules,omitempty"`
+	Inbound   []Door     `json:"inbound,omitempty"`
+	OnSuccess []Chain    `json:"on_success,omitempty"`
+
+	Concurrency  *Concurrency `json:"concurrency,omitempty"`
+	Rate         *Rate        `json:"rate,omitempty"`
+	Unique       *Unique      `json:"unique,omitempty"`
+	Dependencies []string     `json:"dependencies,omitempty"`
+
+	Checkpoint *Checkpointing `json:"checkpoint,omitempty"`
+
+	Retain Retain `json:"retain"`
 
 	// State: answered, ignored when a document brings it.
 	Version   int    `json:"version"`
@@ -75,7 +91,18 @@ type Webhook struct {
 	SigningSecret     Texts             `json:"signing_secret,omitempty"`     // one, or two while one is rotated
 	FollowRedirects   bool              `json:"follow_redirects,omitempty"`   // 307 and 308, 3 at most
 	NightshiftHeaders *bool             `json:"nightshift_headers,omitempty"` // nil: true
+	Completion        string            `json:"completion,omitempty"`         // response | callback; "": response
+	HeartbeatTimeout  *Duration         `json:"heartbeat_timeout,omitempty"`  // of a callback: the longest silence; nil: any
 }
+
+// What completion may say.
+const (
+	CompletionResponse = "response"
+	CompletionCallback = "callback"
+)
+
+// CallsBack reports whether an answer 202 means that the receiver has taken the work on.
+func (w *Webhook) CallsBack() bool { return w != nil && w.Completion == CompletionCallback }
 
 // Script is a program to run.
 type Script struct {
@@ -84,8 +111,10 @@ type Script struct {
 	Interpreter []string          `json:"interpreter,omitempty"`
 	Args        []string          `json:"args,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
-	Dir         string            `json:"dir,omitempty"`   // "": an empty folder of its own
-	Grace       *Duration         `json:"grace,omitempty"` // between SIGTERM and SIGKILL; nil: 10s
+	Dir         string            `json:"dir,omitempty"`    // "": an empty folder of its own
+	User        string            `json:"user,omitempty"`   // run as, where the server may; "": the server's --script-user, else its own
+	Memory      *Size             `json:"memory,omitempty"` // resident memory of the whole tree; nil: no limit
+	Grace       *Duration         `json:"grace,omitempty"`  // between SIGTERM and SIGKILL; nil: 10s
 }
 
 // Mail is a message to send. All its fields are templates.
@@ -103,6 +132,34 @@ type Chain struct {
 	If      string `json:"if,omitempty"`      // an expression; "": always
 	Payload Raw    `json:"payload,omitempty"` // a template; nil: the result
 }
+
+// Concurrency bounds how many runs of a job are under way at once; those past it wait.
+type Concurrency struct {
+	Limit int    `json:"limit"`
+	Key   string `json:"key,omitempty"` // an expression: the runs of each key are counted alone
+}
+
+// Checkpointing says how long what operations have saved is kept, and who shares it (contract 5).
+type Checkpointing struct {
+	TTL *Duration `json:"ttl,omitempty"` // after the last write, the end of the run or of the failure; nil: 24h
+	Key string    `json:"key,omitempty"` // an expression: the runs of each key go on from one checkpoint, one after another
+}
+
+// Unique folds runs that mean the same into one (contract 9).
+type Unique struct {
+	Key        string `json:"key,omitempty"`         // an expression; "": all runs of the job are alike
+	While      string `json:"while,omitempty"`       // queued | active | a duration, from creation; "": active
+	OnConflict string `json:"on_conflict,omitempty"` // existing | reject | replace; "": existing
+}
+
+// What unique may say.
+const (
+	WhileQueued      = "queued"
+	WhileActive      = "active"
+	ConflictExisting = "existing"
+	ConflictReject   = "reject"
+	ConflictReplace  = "replace"
+)
 
 // Door lets a sender that signs what it sends make runs (contract 3.3).
 type Door struct {
@@ -179,7 +236,18 @@ func (j *Job) TimeoutOf() time.Duration {
 	case KindMail:
 		return DefaultMailTimeout
 	}
+	if j.Webhook.CallsBack() {
+		return DefaultCallbackTimeout
+	}
 	return DefaultWebhookTimeout
+}
+
+// CheckpointTTL is how long a checkpoint is kept that nothing unfinished needs.
+func (j *Job) CheckpointTTL() time.Duration {
+	if j.Checkpoint == nil || j.Checkpoint.TTL == nil {
+		return DefaultCheckpointTTL
+	}
+	return j.Checkpoint.TTL.Std()
 }
 
 // QueueOf is the queue the job's runs wait in.

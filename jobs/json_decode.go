@@ -93,11 +93,28 @@ func (d *decoder) mistyped(want string) bool {
 	default:
 		msg += "a number"
 	}
-	if c := d.peek(); want == "a string" && c != '{' && c != '[' && c != 'n' {
-		msg += ": put it in double quotes"
-	}
-	d.fault(d.pos, msg)
+	d.fault(d.pos, msg+d.otherForm(want))
 	return d.skip()
+}
+
+// otherForm says how the value here becomes what is wanted, where that is plain.
+func (d *decoder) otherForm(want string) string {
+	c := d.peek()
+	switch {
+	case want == "a string" && c != '{' && c != '[' && c != 'n':
+		return ": put it in double quotes"
+	case want == "a list" && c == '"':
+		return ": put it in [ ]"
+	case (want == "a whole number" || want == "a number") && c == '"' && d.quotesNumber():
+		return ": leave the quotes out"
+	}
+	return ""
+}
+
+// quotesNumber reports whether the string here begins as a number does.
+func (d *decoder) quotesNumber() bool {
+	next := d.pos + 1
+	return next < len(d.data) && (d.data[next] == '-' || isDigit(d.data[next]))
 }
 
 // stringText reads a string and gives its characters, which are good until the next read.

@@ -33,9 +33,20 @@ func canonicalJSON(b []byte) []byte {
 	return c.dst
 }
 
+// sortedJSON is the text of a valid value without white space, the members of its objects in the
+// order of their keys. Numbers keep their text.
+func sortedJSON(b []byte) []byte {
+	d := newRereader(b)
+	defer d.release()
+	c := canonical{decoder: d, dst: make([]byte, 0, len(b)), json: true}
+	c.value()
+	return c.dst
+}
+
 // canonical writes what a decoder reads.
 type canonical struct {
 	*decoder
+	json    bool // as JSON text
 	dst     []byte
 	members []span // of the open objects, in dst
 	sorted  []byte
@@ -69,9 +80,10 @@ func (c *canonical) list() bool {
 		return false
 	}
 	c.dst = append(c.dst, '[')
+	start := len(c.dst)
 	for {
 		if s := c.item(); s != stepValue {
-			c.dst = append(c.dst, ']')
+			c.end(start, ']')
 			return s == stepEnd
 		}
 		if !c.value() {
@@ -93,7 +105,7 @@ func (c *canonical) object() bool {
 		if s := c.member(); s != stepValue {
 			c.sort(start, c.members[outer:])
 			c.members = c.members[:outer]
-			c.dst = append(c.dst, '}')
+			c.end(start, '}')
 			return s == stepEnd
 		}
 		lo := len(c.dst)
@@ -105,6 +117,14 @@ func (c *canonical) object() bool {
 		c.dst = append(c.dst, ',')
 		c.members = append(c.members, span{lo: lo, hi: len(c.dst)})
 	}
+}
+
+// end closes what began at start. Behind the last part is a comma, which JSON does not have.
+func (c *canonical) end(start int, with byte) {
+	if c.json && len(c.dst) > start {
+		c.dst = c.dst[:len(c.dst)-1]
+	}
+	c.dst = append(c.dst, with)
 }
 
 func (c *canonical) sort(start int, members []span) {
@@ -126,6 +146,11 @@ func (c *canonical) string(s span, escaped bool) {
 	arena := len(c.arena)
 	if escaped {
 		s = c.unescape(s)
+	}
+	if c.json {
+		c.dst = AppendJSONString(c.dst, string(c.text(s)))
+		c.arena = c.arena[:arena]
+		return
 	}
 	c.dst = append(c.dst, '"')
 	for rest := c.text(s); len(rest) > 0; {

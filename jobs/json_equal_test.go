@@ -178,6 +178,22 @@ func TestEqualJSONHoldsHoweverAValueIsWritten(t *testing.T) {
 	})
 }
 
+func TestSortedJSONIsOneTextOfAValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawValue(t, 3)
+		var a, b bytes.Buffer
+		v.write(t, &a)
+		v.write(t, &b)
+		sorted := sortedJSON(a.Bytes())
+		if !bytes.Equal(sorted, sortedJSON(b.Bytes())) || !bytes.Equal(sorted, sortedJSON(sorted)) {
+			t.Fatalf("%s and %s are %s and %s", a.Bytes(), b.Bytes(), sorted, sortedJSON(b.Bytes()))
+		}
+		if err := ValidJSON(sorted); err != nil || !EqualJSON(sorted, a.Bytes()) {
+			t.Fatalf("%s is %s: %v", a.Bytes(), sorted, err)
+		}
+	})
+}
+
 // decoded compares by way of encoding/json, numbers by their text.
 func decoded(b []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))

@@ -102,14 +102,15 @@ type structFields map[string]*structField
 
 type structField struct {
 	field
-	read decodeFunc
+	read      decodeFunc
+	takesNull bool
 }
 
 func structDecoder(t reflect.Type) decodeFunc {
 	fields := sync.OnceValue(func() structFields {
 		m := structFields{}
 		for _, f := range fieldsOf(t) {
-			m[f.name] = &structField{f, nil}
+			m[f.name] = &structField{field: f, takesNull: f.typ.Implements(nullTakerType)}
 			if f.max > 0 && f.typ.Kind() == reflect.Slice {
 				m[f.name].read = listDecoder(f.typ.Elem(), f.max)
 			} else {
@@ -125,7 +126,7 @@ func structDecoder(t reflect.Type) decodeFunc {
 			f := fields()[d.short[t]]
 			return f.read(d, f.in(v))
 		case c != '{':
-			return d.mistyped("an object")
+			return d.mistyped(objectForm(t))
 		case !d.open():
 			return false
 		}
@@ -139,10 +140,35 @@ func structDecoder(t reflect.Type) decodeFunc {
 	}
 }
 
+// objectForms are objects in whose place people write a number or a text.
+var objectForms = map[reflect.Type]string{
+	reflect.TypeFor[Concurrency]():    `{"limit": 1}`,
+	reflect.TypeFor[Rate]():           `{"limit": 100, "per": "1m"}`,
+	reflect.TypeFor[dependencyRate](): `{"limit": 100, "per": "1m"}`,
+	reflect.TypeFor[Unique]():         `{"key": "payload.order_id", "while": "active"}`,
+	reflect.TypeFor[Schedule]():       `{"cron": "0 2 * * *", "timezone": "Europe/Berlin"}`,
+	reflect.TypeFor[Progress]():       `{"done": 40, "total": 100}`,
+	reflect.TypeFor[Checkpointing]():  `{"ttl": "24h", "key": "payload.batch"}`,
+	reflect.TypeFor[CatchUp]():        `{"mode": "all", "window": "24h"}`,
+	reflect.TypeFor[breakerDoc]():     `{"failures": 5}, or null for none`,
+	reflect.TypeFor[dependencyDoc]():  `{"name": "stripe", "concurrency": 5}`,
+	reflect.TypeFor[queueDoc]():       `{"name": "reports", "concurrency": 2}`,
+}
+
+func objectForm(t reflect.Type) string {
+	if form := objectForms[t]; form != "" {
+		return "an object such as " + form
+	}
+	return "an object"
+}
+
 // nullLeavesOut: null is as good as nothing, but where any value is kept as it is. A default
 // stands against null there too.
 func (f *structField) nullLeavesOut(v reflect.Value) bool {
-	return f.typ != rawType || f.in(v).Len() > 0
+	if f.typ == rawType {
+		return f.in(v).Len() > 0
+	}
+	return !f.takesNull
 }
 
 // members reads the members of the open object into a struct.
@@ -154,7 +180,7 @@ func (d *decoder) members(t reflect.Type, fields structFields, v reflect.Value) 
 		f := fields[string(d.text(d.top().key))]
 		switch {
 		case f == nil:
-			if !d.lenient {
+			if !d.lenient && !bringsState(t, string(d.text(d.top().key))) {
 				d.unknown(t)
 			}
 			if !d.skip() {

@@ -114,7 +114,7 @@ func TestDecodeJSONTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 			`labels["\xed\xa0\x80"]: want characters in the key, got half of a surrogate pair`,
 		}},
 		{`{"flag":"true"}`, []string{"flag: want true or false, got a string"}},
-		{`{"count":"1"}`, []string{"count: want a whole number, got a string"}},
+		{`{"count":"1"}`, []string{"count: want a whole number, got a string: leave the quotes out"}},
 		{`{"count":1.5}`, []string{"count: want a whole number, got a fraction"}},
 		{`{"count":1e-400}`, []string{"count: want a whole number, got a fraction"}},
 		{`{"small":128}`, []string{"small: want a whole number from -128 to 127"}},
@@ -122,7 +122,7 @@ func TestDecodeJSONTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 			"big: want a whole number from -9223372036854775808 to 9223372036854775807",
 		}},
 		{`{"ratio":1e400}`, []string{"ratio: want a number that a 64-bit float can hold"}},
-		{`{"ratio":"1"}`, []string{"ratio: want a number, got a string"}},
+		{`{"ratio":"1"}`, []string{"ratio: want a number, got a string: leave the quotes out"}},
 		{`{"list":["a",null,3]}`, []string{
 			"list[1]: want a string, got null",
 			"list[2]: want a string, got a number: put it in double quotes",

@@ -3,7 +3,9 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"time"
 )
 
@@ -12,12 +14,15 @@ var (
 	ErrTimeout   = errors.New("the attempt's time is up")
 	ErrCancelled = errors.New("the run was cancelled")
 	ErrShutdown  = errors.New("the server is stopping")
+
+	// ErrReplaced is the ErrCancelled of a run that gives way to that of a newer tick.
+	ErrReplaced = fmt.Errorf("a newer tick of its schedule took its place: %w", ErrCancelled)
 )
 
 // StopCause is the one of these causes with which ctx has ended.
 func StopCause(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	for _, known := range []error{ErrCancelled, ErrShutdown, ErrTimeout} {
+	for _, known := range []error{ErrReplaced, ErrCancelled, ErrShutdown, ErrTimeout} {
 		if errors.Is(cause, known) {
 			return known
 		}
@@ -48,7 +53,7 @@ type Call struct {
 	MaxAttempts   int       // the run's own, else the job's
 	Deadline      time.Time // ctx carries it too, with cause ErrTimeout
 	ScheduledFor  Time
-	CatchUp       bool
+	CatchUp       bool // ScheduledFor was missed, and is made up for
 	CorrelationID string
 	Traceparent   string
 	Payload       Raw
@@ -58,6 +63,11 @@ type Call struct {
 	Judge         Judgement // of a webhook's answer; nil: a status from 200 to 299 is success
 	CallbackURL   string    // of this run; "" where the server has none
 	CallbackToken string
+	Continues     int // good slices of the operation so far
+
+	// Say tells what the attempt says of itself while it is under way, by the lines of its output. It
+	// does not wait for a disk; what it gives is wrong with it, "": it was taken. Nil: nobody listens.
+	Say func(*Note) (wrong string)
 
 	// Mask hides the secrets that Spec holds. What is kept of an attempt is masked when it is over;
 	// a kind masks before it cuts a text or changes its white space, where half a secret could stay.
@@ -65,6 +75,15 @@ type Call struct {
 
 	Kill <-chan struct{} // closed: no more grace
 	Log  io.Writer       // what the attempt prints; never fails, never blocks for long
+}
+
+// IdempotencyKey is what receivers drop duplicates by: the operation, from the first slice after
+// another on with their number.
+func (c *Call) IdempotencyKey() string {
+	if c.Continues == 0 {
+		return c.Operation.String()
+	}
+	return c.Operation.String() + "-" + strconv.Itoa(c.Continues)
 }
 
 // Until is ctx that ends when call.Kill is closed too, with cause ErrShutdown: of a kind that has no
@@ -114,6 +133,13 @@ type Report struct {
 	// Checkpoint is what the operation's next attempt is to start from; nil: as it was. It is
 	// dropped when the operation succeeds.
 	Checkpoint Raw
+	Progress   *Progress // the last the attempt has said; nil: as it was
+
+	// Continue: a webhook has done a slice of its work and is to be called again, with Checkpoint.
+	Continue bool
+	// Accepted: a webhook of completion callback has taken the work on (202). The run waits until it
+	// is told what came of it.
+	Accepted bool
 
 	HTTPStatus int // 0: none
 	ExitCode   int // -1: none

@@ -4,7 +4,7 @@ import "strconv"
 
 // Ref is something else that a job's document names: it must stand, or be in the same change.
 type Ref struct {
-	Kind     string // RefPolicy, RefJob
+	Kind     string // RefPolicy, RefJob; of what is shared RefQueue, RefDependency
 	Name     string
 	Location string // such as on_success[0].job
 }
@@ -13,6 +13,11 @@ type Ref struct {
 const (
 	RefPolicy = "policy"
 	RefJob    = "job"
+
+	RefQueue      = "queue"
+	RefDependency = "dependency"
+
+	RefSchedule = "schedule" // one that stands by itself
 )
 
 // Refs are the policy and the jobs that the job names. The policy default is not among them: it
@@ -27,6 +32,22 @@ func (j *Job) Refs() []Ref {
 	}
 	return refs
 }
+
+// Shares are the queue and the dependencies of the job: its runs ask them in this order. They come
+// to be by being named. The host of a webhook is the last one where its URL writes it out.
+func (j *Job) Shares() []Ref {
+	refs := make([]Ref, 0, len(j.Dependencies)+2)
+	refs = append(refs, Ref{RefQueue, j.QueueOf(), "queue"})
+	for i, name := range j.Dependencies {
+		refs = append(refs, Ref{RefDependency, name, dependencyPlace(i)})
+	}
+	if host := j.Spec().Host(); host != "" {
+		refs = append(refs, Ref{RefDependency, host, urlAt})
+	}
+	return refs
+}
+
+func dependencyPlace(i int) string { return "dependencies[" + strconv.Itoa(i) + "]" }
 
 func chainAt(i int) string { return "on_success[" + strconv.Itoa(i) + "]" }
 

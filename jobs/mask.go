@@ -334,6 +334,9 @@ type MaskWriter struct {
 	held    []byte
 	covered int    // so many bytes of what is held belong to a secret whose *** is written
 	out     []byte // used again
+
+	asides  []func() // to be called behind the first asideAt bytes of what is held
+	asideAt int
 }
 
 // Write takes in all of p.
@@ -352,6 +355,16 @@ func (w *MaskWriter) Flush() error {
 	return w.pass(nil, true)
 }
 
+// Aside calls put, which writes to w's own writer, behind what was written so far, as soon as it is
+// known what that is: between the pieces of a secret it would part them, and they were kept.
+func (w *MaskWriter) Aside(put func()) {
+	if len(w.held) == 0 {
+		put()
+		return
+	}
+	w.asides, w.asideAt = append(w.asides, put), len(w.held)
+}
+
 func (w *MaskWriter) pass(p []byte, final bool) error {
 	text := p
 	if len(w.held) > 0 {
@@ -360,10 +373,35 @@ func (w *MaskWriter) pass(p []byte, final bool) error {
 	}
 	done := 0
 	w.out, done, w.covered = w.mask.mask(w.out[:0], text, w.covered, final)
+	out := w.out
+	if w.asides != nil {
+		out = w.putAsides(text, done)
+	}
 	w.held = append(w.held[:0], text[done:]...)
-	if len(w.out) == 0 {
+	if len(out) == 0 {
 		return nil
 	}
-	_, err := w.w.Write(w.out)
+	_, err := w.w.Write(out)
 	return err
+}
+
+// putAsides calls what waits for its place in a text that so much is done with now, and gives what is
+// still to be written.
+func (w *MaskWriter) putAsides(text []byte, done int) (rest []byte) {
+	if w.asideAt > done {
+		w.asideAt -= done
+		return w.out
+	}
+	at := len(w.out) // behind the secret that it would have parted
+	if bytes.HasPrefix(w.out, text[:w.asideAt]) {
+		at = w.asideAt
+	}
+	if at > 0 {
+		_, _ = w.w.Write(w.out[:at])
+	}
+	for _, put := range w.asides {
+		put()
+	}
+	w.asides = nil
+	return w.out[at:]
 }

@@ -197,6 +197,27 @@ func TestMaskWriterHoldsBackOnlyWhatMayBeASecret(t *testing.T) {
 	}
 }
 
+func TestWhatIsSaidMeanwhilePartsNoSecret(t *testing.T) {
+	m := NewMask([]string{"first line\nsecond"})
+	for write, want := range map[string]string{
+		"line\n|more": "line\n!more", "first line\n|second": "***!", "first line\n|third": "first line\n!third",
+		"a first |li|ne\nsecond!": "a ***!!!", "first line\n|": "first line\n!", "first|": "first!", "|": "!",
+		"first line\nfirst |line\nsecond": "first line\n***!",
+	} {
+		var out bytes.Buffer
+		w := m.Writer(&out)
+		for i, piece := range strings.Split(write, "|") {
+			if i > 0 {
+				w.Aside(func() { out.WriteByte('!') })
+			}
+			_, _ = w.Write([]byte(piece))
+		}
+		if _ = w.Flush(); out.String() != want {
+			t.Errorf("%q became %q, want %q", write, out.String(), want)
+		}
+	}
+}
+
 // oracle finds forms by regular expressions, each start for itself.
 type oracle []*regexp.Regexp
 
@@ -417,18 +438,26 @@ func TestMaskWriterMasksAsTextDoesWhereverItIsCut(t *testing.T) {
 		text := textGen(secrets).Draw(t, "text")
 		m := NewMask(secrets)
 		var out bytes.Buffer
-		w := m.Writer(&out)
+		w, asides := m.Writer(&out), 0
+		const aside = "[said meanwhile]"
 		for rest := text; rest != ""; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "write")
 			if _, err := w.Write([]byte(rest[:n])); err != nil {
 				t.Fatal(err)
+			}
+			if rapid.Bool().Draw(t, "aside") {
+				w.Aside(func() { out.WriteString(aside) })
+				asides++
 			}
 			rest = rest[n:]
 		}
 		if err := w.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := out.String(), m.Text(text); got != want {
+		if n := strings.Count(out.String(), aside); n != asides {
+			t.Fatalf("%d of %d asides came", n, asides)
+		}
+		if got, want := strings.ReplaceAll(out.String(), aside, ""), m.Text(text); got != want {
 			t.Fatalf("secrets %q:\n%q became\n%q in pieces,\n%q at once", secrets, text, got, want)
 		}
 		if again := m.Text(m.Text(text)); again != m.Text(text) {

@@ -27,8 +27,8 @@ const (
 	maxFactor      = 1000
 )
 
-// Plan is a job made ready for use: its rules and those of its policies, its follow-ups and its
-// doors compiled, its numbers resolved. It is never changed: safe for concurrent use.
+// Plan is a job made ready for use: its rules and those of its policies, its follow-ups, its doors
+// and its keys compiled, its numbers resolved. It is never changed: safe for concurrent use.
 type Plan struct {
 	Job *Job
 
@@ -43,6 +43,7 @@ type Plan struct {
 
 	chains []chain
 	doors  []DoorPlan
+	keys   keyPlan
 }
 
 // rule is a Rule, compiled.
@@ -58,8 +59,8 @@ type rule struct {
 }
 
 // Compile checks all of a job's retry settings and compiles them over those of the policy it
-// names (nil: none) and the policy default (nil: DefaultPolicy), and compiles on_success and
-// inbound. The error is an *InvalidError with every fault, located such as retry.rules[1].if, its
+// names (nil: none) and the policy default (nil: DefaultPolicy), and compiles on_success, inbound and
+// the keys of limits. The error is an *InvalidError with every fault, located such as retry.rules[1].if, its
 // message with line and column.
 func Compile(job *Job, named, def *Policy) (*Plan, error) {
 	if def == nil {
@@ -82,6 +83,7 @@ func Compile(job *Job, named, def *Policy) (*Plan, error) {
 	faults = append(faults, more...)
 	links := &templating{}
 	p.chains, p.doors = compileChains(links, job.OnSuccess), compileDoors(links, job)
+	p.keys = compileKeys(links, job)
 	if faults = append(faults, links.found()...); len(faults) > 0 {
 		return nil, Invalid(faults)
 	}

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -33,20 +32,10 @@ const PolicyDefault = "default"
 // *SyntaxError, or an *InvalidError with all that is wrong. What a document says of the policy's
 // state is dropped. A missing name is left to the caller, who may know it from elsewhere.
 func ParsePolicy(data []byte) (*Policy, error) {
-	var p Policy
-	var invalid *InvalidError
-	if err := DecodeJSON(data, &p); err != nil && !errors.As(err, &invalid) {
-		return nil, err
-	}
-	p.dropState()
-	found := p.Check()
-	if invalid != nil {
-		found = Besides(invalid.Faults, found)
-	}
-	if err := Invalid(found); err != nil {
-		return nil, err
-	}
-	return &p, nil
+	return parseSent(data, func(p *Policy) ([]Fault, error) {
+		p.dropState()
+		return p.Check(), nil
+	})
 }
 
 // ParsePolicyDocument reads a stored document: fields that this version does not know are passed
@@ -67,7 +56,7 @@ func (p *Policy) dropState() {
 
 // Document is the JSON text of the policy without its state: what is stored, exported and compared
 // to see whether a document changed.
-func (p *Policy) Document() []byte {
+func (p *Policy) Document() Raw {
 	plain := *p
 	plain.dropState()
 	return AppendJSON(nil, &plain)

@@ -121,7 +121,7 @@ func TestParseJobChecksMails(t *testing.T) {
 		`{"to":["a@b"],"cc":` + list(101) + `,"subject":"s","body":"b"}`: "mail.cc: want at most 100 addresses, got 101",
 		`{}`:                                                                              "mail.to: want at least one address, such as ops@example.com\nmail.subject: want a subject\nmail.body: want a text",
 		`{"to":[],"subject":"s","body":"b"}`:                                              "mail.to: want at least one address, such as ops@example.com",
-		`{"to":"a@b","subject":"s","body":"b"}`:                                           "mail.to: want a list, got a string",
+		`{"to":"a@b","subject":"s","body":"b"}`:                                           "mail.to: want a list, got a string: put it in [ ]",
 		`{"to":[""],"subject":"s","body":"b"}`:                                            "mail.to[0]: " + one,
 		`{"to":["a@b","x"],"subject":"s","body":"b"}`:                                     "mail.to[1]: " + one,
 		`{"to":["a@b, c@d"],"subject":"s","body":"b"}`:                                    "mail.to[0]: " + one,

@@ -195,6 +195,9 @@ func runFactsOf(run *Run, attempt int) runFacts {
 		ID: run.ID.String(), OperationID: run.OperationID.String(), Trigger: string(run.Trigger),
 		CorrelationID: run.CorrelationID, Attempt: attempt,
 	}
+	if run.Schedule != "" {
+		known.Schedule = run.Schedule
+	}
 	if run.ScheduledFor != 0 {
 		known.ScheduledFor = run.ScheduledFor.String()
 	}

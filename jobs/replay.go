@@ -169,7 +169,15 @@ func (c *course) attempt(a *Attempt) {
 	}
 }
 
+// begin takes in that a good slice has the count start anew.
+func (c *course) begin(a *Attempt) {
+	if a.Slices > 1 {
+		c.counts = Counts{}
+	}
+}
+
 func (c *course) decide(a *Attempt) Decision {
+	c.begin(a)
 	e := EndingOf(c.r.plan, c.run, a)
 	e.Counts = c.counts
 	e.Counts.Number = a.Number

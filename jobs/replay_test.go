@@ -321,6 +321,28 @@ func TestManyDearRulesAreCutShort(t *testing.T) {
 	}
 }
 
+func TestReplayCountsAnewFromAGoodSliceOn(t *testing.T) {
+	run := newRun()
+	for n := 1; n <= 4; n++ {
+		run.Attempts = append(run.Attempts, Attempt{
+			Number: n, Slices: 1, FinishedAt: at, Outcome: OutcomeFailed, Error: failHTTP(503),
+			Decision: &Decision{Action: ActionRetry, By: "policy default rule 2"},
+		})
+	}
+	run.Attempts[2].Slices = 7
+	run.Counts.Charged = 2
+	r := NewReplay(plan(t, Retry{MaxAttempts: new(3)}), 0, never)
+	r.Run(run)
+	if got, want := found(r), "4 attempts, 0 spared, 0 changed"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for number, want := range map[int]int{1: 0, 2: 1, 3: 0, 4: 1} {
+		if before, _ := CountsAt(plan(t, Retry{}), run, number, never); before.Failures() != want {
+			t.Errorf("before attempt %d: %+v, want %d failures", number, before, want)
+		}
+	}
+}
+
 // Whatever a plan decided over whole runs, a replay of what is kept decides alike.
 func TestReplayOfTheSameRulesChangesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -331,6 +353,7 @@ func TestReplayOfTheSameRulesChangesNothing(t *testing.T) {
 		recorded(t, p, run, func(n int) (Report, bool) {
 			rep := drawReport(rt)
 			rep.RetryAfterFloor = 0 // no header tells it
+			rep.Continue, rep.Accepted = false, false
 			return rep, n < 40
 		})
 		r := NewReplay(p, 0, never)

@@ -15,9 +15,11 @@ type Request struct {
 	Labels         map[string]string `json:"labels,omitempty"`         // over the job's
 	IdempotencyKey string            `json:"idempotency_key,omitempty"`
 
-	Trigger     Trigger `json:"-"`
-	Traceparent string  `json:"-"`
-	Creator     string  `json:"-"` // the token's name
+	Trigger      Trigger `json:"-"`
+	Schedule     string  `json:"-"` // with ScheduledFor: of the tick that asks
+	ScheduledFor Time    `json:"-"`
+	Traceparent  string  `json:"-"`
+	Creator      string  `json:"-"` // the token's name
 }
 
 // Check finds what is wrong with a request whatever the job is. That the payload is JSON has
@@ -51,7 +53,8 @@ func NewRun(id ID, rq *Request, job *Job, now Time) *Run {
 		ID: id, Job: job.Name, OperationID: id, State: Queued, Trigger: rq.Trigger, Queue: job.QueueOf(),
 		Payload: rq.Payload, Priority: job.Priority, Labels: mergeLabels(job.Labels, rq.Labels),
 		CorrelationID: rq.CorrelationID, Traceparent: rq.Traceparent, IdempotencyKey: rq.IdempotencyKey,
-		CreatedBy: rq.Creator, CreatedAt: now, RunAt: now,
+		CreatedBy: rq.Creator, CreatedAt: now, RunAt: now, Schedule: rq.Schedule,
+		ScheduledFor: rq.ScheduledFor,
 	}
 	if run.Payload == nil {
 		run.Payload = job.Payload

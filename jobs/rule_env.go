@@ -31,6 +31,7 @@ var (
 	inDoors = newEnvironment("inbound", textFunctions, noSecrets,
 		"headers", "payload", "job")
 	inDoorSecrets = newEnvironment("the secret of a door", textFunctions, nil, "job", "secrets")
+	inKeys        = newEnvironment("keys", textFunctions, fixedKey, "payload", "run", "job")
 )
 
 // Hints for names that are known elsewhere.
@@ -44,6 +45,13 @@ var (
 		"secrets": fixedHostHint, "run": fixedHostHint, "checkpoint": fixedHostHint,
 	}
 )
+
+// fixedKey tells of what is not there yet when a run is made.
+var fixedKey = map[string]string{
+	"secrets": fixedKeyHint, "checkpoint": fixedKeyHint, "result": fixedKeyHint, "error": fixedKeyHint,
+}
+
+const fixedKeyHint = "; a key is fixed when the run is made: it depends on payload, run and job alone"
 
 const fixedHostHint = "; the host of a URL is fixed when the run is made: it depends on the " +
 	"payload and the job alone"

@@ -1,6 +1,9 @@
 package jobs
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // State of a run. The numbers are stored.
 type State int
@@ -29,6 +32,16 @@ func (s State) String() string {
 // MarshalText gives the name of the state.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText reads what MarshalText gives.
+func (s *State) UnmarshalText(text []byte) error {
+	state, ok := StateOf(string(text))
+	if !ok {
+		return fmt.Errorf("%q is no state of a run", clip(string(text), 40))
+	}
+	*s = state
+	return nil
+}
+
 // Terminal reports whether a run in this state has ended.
 func (s State) Terminal() bool { return s >= Succeeded }
 
@@ -52,6 +65,9 @@ const (
 	TriggerRequeue Trigger = "requeue"
 	TriggerInbound Trigger = "inbound" // a door
 	TriggerChain   Trigger = "chain"   // on_success of another job
+
+	TriggerSchedule Trigger = "schedule" // a tick
+	TriggerCatchUp  Trigger = "catch_up" // a tick that was missed
 )
 
 // RankPerPriority is what a point of priority is worth: a run's rank is its due time
@@ -67,8 +83,10 @@ type Run struct {
 	State       State
 	HeldBy      *HeldBy // never nil on queued
 	Trigger     Trigger
+	Schedule    string // whole name of the schedule whose tick it was made for
 	Queue       string
 
+	Keys            Keys   // fixed when it is made
 	Host            string // host:port that a webhook's URL named at enqueue; "": it is written out
 	Payload         Raw
 	Result          Raw // nil: none
@@ -86,17 +104,22 @@ type Run struct {
 	CreatedAt         Time
 	RunAt             Time // when it was first due
 	DueAt             Time // when it is next due
-	ScheduledFor      Time
+	ScheduledFor      Time // the tick that it was made for
 	StartedAt         Time // of the first attempt
 	FinishedAt        Time
 	CancelRequestedAt Time
 
-	Counts   Counts
-	Progress *Progress
-	Error    *Failure // of the last attempt that failed
+	Counts    Counts
+	AttemptAt Time // when the attempt under way started
+	Slices    int  // good slices of the attempt under way; between two the run is running and HeldBy is set
+	// Continues are the good slices of its operation, over attempts and requeues.
+	Continues int
+	Progress  *Progress
+	Error     *Failure // of the last attempt that failed
 
 	RequeuedFrom ID
 	RequeuedTo   ID
+	Folded       *Folded // requests that found it standing by its unique key; nil: none
 
 	Attempts []Attempt // only where one run is asked for
 }
@@ -136,7 +159,17 @@ const (
 	HeldDrain   = "drain"
 	HeldDisk    = "disk"
 	HeldSecret  = "secret"
+
+	HeldDependency  = "dependency"
+	HeldConcurrency = "concurrency"
+	HeldRate        = "rate"
+	HeldQueue       = "queue"
+	HeldOverlap     = "overlap"
+	HeldCheckpoint  = "checkpoint"
 )
+
+// WaitsForWorker is the reason of kind workers where nothing but a worker is missing.
+const WaitsForWorker = "it waits for a free worker"
 
 // HeldBy says what a queued run waits for.
 type HeldBy struct {
@@ -160,6 +193,32 @@ func HeldBySecret(name string) *HeldBy {
 	return &HeldBy{
 		Kind: HeldSecret, Name: name,
 		Reason: "the secret " + name + " is missing or cannot be read: put it, and the run goes on",
+	}
+}
+
+// HeldByOverlap is what a run waits for while an earlier one of its schedule has not ended; NilID where
+// nobody looked which.
+func HeldByOverlap(schedule string, ahead ID) *HeldBy {
+	which := ""
+	if !ahead.IsNil() {
+		which = ", " + ahead.String() + ","
+	}
+	return &HeldBy{
+		Kind: HeldOverlap, Name: schedule,
+		Reason: "an earlier run of the schedule " + schedule + which + " has not ended",
+	}
+}
+
+// HeldByCheckpoint is what a run waits for while an earlier one of its checkpoint key has not ended;
+// NilID where nobody looked which.
+func HeldByCheckpoint(key string, ahead ID) *HeldBy {
+	which := ""
+	if !ahead.IsNil() {
+		which = ", " + ahead.String() + ","
+	}
+	return &HeldBy{
+		Kind: HeldCheckpoint, Name: key,
+		Reason: "an earlier run of the checkpoint key " + key + which + " has not ended",
 	}
 }
 
@@ -193,6 +252,7 @@ type Attempt struct {
 	StartedAt  Time
 	FinishedAt Time    // zero while it runs
 	Outcome    Outcome // zero while it runs
+	Slices     int     // requests made one after another; 1 where it never went on
 	Error      *Failure
 	HTTPStatus int    // 0: none
 	ExitCode   int    // -1: none
@@ -206,4 +266,21 @@ type Decision struct {
 	By            string `json:"by"`     // "job rule 2", "policy NAME rule 1", "otherwise", "max_attempts", ...
 	Reason        string `json:"reason"`
 	NextAttemptAt Time   `json:"next_attempt_at"`
+}
+
+// Keys say with which other runs of its job a run shares a limit. nil: the limit does not apply
+// where it has a key.
+type Keys struct {
+	Concurrency, Rate *string
+	// Checkpoint: the runs of a key go on from one checkpoint, one after another.
+	Checkpoint *string
+}
+
+// Folded counts the runs that were not made because this one stood (contract 9, unique), where
+// nobody was there to be told: of a chain or a door.
+type Folded struct {
+	Count   int     `json:"count"`
+	Trigger Trigger `json:"trigger"` // of the last one
+	By      string  `json:"by"`      // the run it would have followed, or the delivery; "": not known
+	At      Time    `json:"at"`
 }

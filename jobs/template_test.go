@@ -207,6 +207,7 @@ func places(src string) map[string]string {
 		"mail":      `{"mail":{"to":[` + tmpl + `],"subject":` + mixed + `,"body":` + mixed + `}}`,
 		"chain":     script + `"on_success":[{"job":"b","if":` + expr + `,"payload":{"a":` + tmpl + `}}]}`,
 		"door":      script + `"inbound":[{"name":"a","verify":"github","secret":` + tmpl + `,"if":` + expr + `,"key":` + expr + `}]}`,
+		"keys":      script + `"concurrency":{"limit":1,"key":` + expr + `},"rate":{"limit":1,"per":"1s","key":` + expr + `},"unique":{"key":` + expr + `}}`,
 		"rule":      script + `"retry":{"rules":[{"if":` + expr + `,"then":"retry"},{"if":"true","then":"retry","after":` + expr + `}]}}`,
 	}
 }
@@ -223,8 +224,11 @@ func exercise(t *testing.T, j *Job, payload Raw) {
 		t.Fatal(err)
 	}
 	run := &Run{ID: ID{1}, Payload: payload}
+	keys, unique, failure := plan.RunKeys(run)
+	if failure != nil && failure.Kind != FailInvalid || keys.Concurrency != nil && len(*keys.Concurrency) > maxRunKey {
+		t.Errorf("keys: %v, %v, %v", keys, unique, failure)
+	}
 	sc := &Scope{Run: run, Job: j, Payload: payload, Checkpoint: payload, Attempt: 1, Secret: func(string) (string, bool) { return "x", true }}
-	var failure *Failure
 	if sc.Host, failure = p.Host(payload, j); failure != nil && failure.Kind != FailInvalid {
 		t.Errorf("got %v", failure)
 	}

@@ -3,7 +3,6 @@ package jobs
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -142,19 +141,15 @@ func hostOfURL(text string) (string, error) {
 	if err != nil {
 		return "", errors.New("cannot be read")
 	}
-	host, port := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
-	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
-		host = "[" + ip.String() + "]"
-	}
+	port := u.Port()
 	switch {
 	case port != "":
-		port = strings.TrimLeft(port, "0")
 	case strings.EqualFold(u.Scheme, "https"):
 		port = "443"
 	default:
 		port = "80"
 	}
-	return host + ":" + port, nil
+	return hostName(u.Hostname(), port), nil
 }
 
 // render gives the URL, whose host is to be the one that was fixed.

@@ -132,14 +132,17 @@ func textOfRaw(raw Raw, lists bool) (string, error) {
 }
 
 // rawText are the characters of a JSON string.
-func rawText(raw Raw) string {
+func rawText(raw Raw) string { return characters(unquoted(raw)) }
+
+// unquoted is what a JSON string holds: of halves of surrogate pairs, bytes that are no characters.
+func unquoted(raw Raw) string {
 	d := newDecoder(raw, decodeOptions{})
 	defer d.release()
 	s, escaped, _ := d.scanString()
 	if escaped {
 		s = d.unescape(s)
 	}
-	return characters(string(d.text(s)))
+	return string(d.text(s))
 }
 
 // appendValue writes the JSON text of what an expression gave.

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"cmp"
+
 	"nightshift/jobs"
 	"nightshift/store"
 )
@@ -16,14 +18,13 @@ func (r *Runtime) followUps(l store.Lease, plan *jobs.Plan, result jobs.Raw, now
 		if err != nil {
 			continue
 		}
-		next, _ := r.newRun(&jobs.Request{
+		next := r.newRun(&jobs.Request{
 			Job: f.Job, Payload: f.Payload, CorrelationID: run.CorrelationID, Traceparent: run.Traceparent,
 			Trigger: jobs.TriggerChain,
 		}, target, now)
-		if f.Failure != nil {
-			next.State, next.FinishedAt, next.Error = jobs.Failed, now, f.Failure.Bound()
-		}
-		subs = append(subs, store.Submission{Run: next})
+		next.sub.Quiet, next.sub.By = true, run.ID.String()
+		next.endAtBirth(cmp.Or(f.Failure, next.keys))
+		subs = append(subs, next.sub)
 	}
 	return subs
 }
@@ -33,20 +34,54 @@ func (r *Runtime) spawned(f *store.Finish) {
 	for i := range f.Spawn {
 		run := f.Spawn[i].Run
 		r.hub.changed(run.ID)
-		if run.State != jobs.Failed {
-			continue
-		}
-		r.log.Error("run failed before it could start", "job", run.Job, "run", run.ID.String(),
-			"correlation", run.CorrelationID, "after", f.Run.String(), "error", run.Error.Message)
+		r.bornFailed(run, "after", f.Run.String())
 	}
 }
 
-// newRun makes a run of the job as it stands, its webhook's host fixed where the payload names it.
-// The failure says why that cannot be read: a run made all the same fails for it as it starts.
-func (r *Runtime) newRun(rq *jobs.Request, job *planned, now jobs.Time) (*jobs.Run, *jobs.Failure) {
+// bornFailed tells of a run that was made failed; where says where it comes from.
+func (r *Runtime) bornFailed(run *jobs.Run, where, from string) {
+	if run.State != jobs.Failed {
+		return
+	}
+	r.log.Error("run failed before it could start", "job", run.Job, "run", run.ID.String(),
+		"correlation", run.CorrelationID, where, from, "error", run.Error.Message)
+}
+
+// draft is a run to be made, and what is wrong with what it brings.
+type draft struct {
+	sub store.Submission
+	// host: its webhook's cannot be read. A run made all the same fails for it as it starts.
+	host *jobs.Failure
+	// keys: one cannot be worked out. A run made all the same has ended.
+	keys *jobs.Failure
+}
+
+// newRun drafts a run of the job as it stands: its keys are fixed, and its webhook's host where the
+// payload names it.
+func (r *Runtime) newRun(rq *jobs.Request, job *planned, now jobs.Time) draft {
 	run := jobs.NewRun(r.ids.Next(now.Std()), rq, job.plan.Job, now)
 	run.Version = job.plan.Job.Version
-	host, failure := job.host(run.Payload)
-	run.Host = host
-	return run, failure
+	d := draft{sub: store.Submission{Run: run}}
+	run.Host, d.host = job.host(run.Payload)
+	run.Keys, d.sub.Unique, d.keys = job.plan.RunKeys(run)
+	return d
+}
+
+// faults are what an answer says of what is wrong.
+func (d *draft) faults(location string) (list []jobs.Fault) {
+	for _, f := range []*jobs.Failure{d.host, d.keys} {
+		if f != nil {
+			list = append(list, jobs.Fault{Location: location, Message: f.Message})
+		}
+	}
+	return list
+}
+
+// endAtBirth makes it a run that has ended of a failure; nil: of none.
+func (d *draft) endAtBirth(failure *jobs.Failure) {
+	if failure == nil {
+		return
+	}
+	run := d.sub.Run
+	run.State, run.FinishedAt, run.Error = jobs.Failed, run.CreatedAt, failure.Bound()
 }

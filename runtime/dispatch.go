@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"nightshift/jobs"
@@ -14,23 +15,38 @@ const (
 	gather = 2 * time.Millisecond
 	// retryWrite is how long the dispatcher waits after a disk that is full or a lock.
 	retryWrite = time.Second
-	// heartbeat is how often the dispatcher shows that it is well though nothing is due.
+	// heartbeat is Runtime.heartbeat, but for tests.
 	heartbeat = 5 * time.Second
 )
 
-// completion is an attempt that is over, and what was decided.
+// completion is an attempt that is over, or a slice of it, and what was decided.
 type completion struct {
-	attempt *attempt // nil of one that died with the last process
-	lease   store.Lease
-	report  jobs.Report
+	outcome
+	attempt *attempt // nil of one that no worker had
 	finish  store.Finish
+	basis   time.Duration // of the times in finish: clockLook.basis
+	// answer is told what became of the end of a run that waited: nil where it is on disk. Such an end is
+	// not kept until it can be: whoever asked for it, asks again.
+	answer func(error)
 }
 
 // decideAgain takes in what the store knew better; the output stays what it was.
 func (c *completion) decideAgain(r *Runtime, f forced) {
 	log := c.finish.Log
-	c.finish = r.decide(c.lease, c.report, c.finish.Now, f)
+	c.finish = r.decide(&c.outcome, c.finish.Now, f)
 	c.finish.Log = log
+}
+
+// move decides again where the wall clock was set since.
+func (c *completion) move(r *Runtime, basis time.Duration) {
+	step := basis - c.basis
+	if c.basis = basis; step == 0 {
+		return
+	}
+	c.finish.Now = c.finish.Now.Add(step)
+	if c.finish.Held == "" {
+		c.decideAgain(r, forced{})
+	}
 }
 
 // dispatcher is the state of the one loop that claims.
@@ -42,23 +58,43 @@ type dispatcher struct {
 	nextDue jobs.Time
 	again   bool // more is due than one claim moved
 	timer   *time.Timer
+	claimed bool // at least once
 }
 
 // dispatch gives due runs to free workers until the runtime stops. It sleeps until something
 // falls due, ends or is enqueued: there is no polling.
 func (r *Runtime) dispatch() {
-	d := &dispatcher{Runtime: r, timer: time.NewTimer(0)}
+	// The first turn does not wait: runs may have been left.
+	d := &dispatcher{Runtime: r, timer: time.NewTimer(0), again: true}
 	defer d.timer.Stop()
 	for {
 		d.await()
-		r.lastTurn.Store(time.Now().UnixMilli())
+		r.lastTurn.Store(int64(r.clock.ran()))
 		if !d.turn() {
+			d.giveUp()
 			return
 		}
-		if r.stopping.Err() != nil && d.idle() {
+		if r.stopping.Err() != nil && d.idle() && r.ends.shut(false) {
 			return
 		}
 	}
+}
+
+// giveUp tells those who wait for an end that there is none.
+func (d *dispatcher) giveUp() {
+	d.ends.shut(true)
+	d.collect()
+	d.refuse(store.ErrClosed)
+}
+
+// refuse answers those whose ends cannot be kept now.
+func (d *dispatcher) refuse(err error) {
+	d.done = slices.DeleteFunc(d.done, func(c completion) bool {
+		if c.answer != nil {
+			c.answer(err)
+		}
+		return c.answer != nil
+	})
 }
 
 func (d *dispatcher) idle() bool {
@@ -93,9 +129,9 @@ func (d *dispatcher) stopped() <-chan struct{} {
 }
 
 func (d *dispatcher) sleep() time.Duration {
-	wait := heartbeat
+	wait := d.heartbeat
 	if d.nextDue != 0 && !d.holding() {
-		wait = min(wait, max(0, time.Until(d.nextDue.Std())))
+		wait = min(wait, max(0, d.clock.until(d.nextDue)))
 	}
 	return wait
 }
@@ -123,8 +159,10 @@ func (d *dispatcher) enough() int { return max(1, d.workersInAll()/2) }
 // collect takes what has ended meanwhile.
 func (d *dispatcher) collect() {
 	d.taken = d.ends.take(d.taken)
-	for _, c := range d.taken {
-		d.running[poolOf(c.lease)]--
+	for i := range d.taken {
+		if c := &d.taken[i]; c.attempt != nil {
+			d.running[poolOf(c.lease)]--
+		}
 	}
 	d.done = append(d.done, d.taken...)
 	clear(d.taken)
@@ -133,21 +171,56 @@ func (d *dispatcher) collect() {
 // turn commits what ended and claims for the workers that are free. It reports false when the
 // process has to end.
 func (d *dispatcher) turn() bool {
-	claim := store.Claim{Now: d.Now(), Hold: d.holding(), Finished: make([]store.Finish, len(d.done))}
+	look := d.clock.look()
+	claim := store.Claim{
+		Now: jobs.TimeOf(look.at), Shift: look.step, Clock: look.mark, First: !d.claimed, Hold: d.holding(),
+		Workers: d.cfg.Workers, Finished: make([]store.Finish, len(d.done)),
+	}
 	for pool := range claim.Free {
 		claim.Free[pool] = d.cfg.Workers[pool] - d.running[pool]
 	}
 	for i := range d.done {
+		d.done[i].move(d.Runtime, look.basis)
 		claim.Finished[i] = d.done[i].finish
+	}
+	if err := d.claim(claim, look); err != nil {
+		return d.failed(err) // which takes its time: nobody else waits for it
+	}
+	return true
+}
+
+func (d *dispatcher) claim(claim store.Claim, look clockLook) error {
+	if look.step != 0 {
+		// Who writes a time waits until that is of the same clock as what it stands beside.
+		d.clock.moving.Lock()
+		defer d.clock.moving.Unlock()
 	}
 	// Who cancels a run that was given out meanwhile waits until it can be told to stop.
 	d.launching.Lock()
+	defer d.launching.Unlock()
 	got, err := d.store.Claim(d.base, claim)
-	if err == nil {
-		d.apply(claim.Finished, got)
+	if err != nil {
+		return err
 	}
-	d.launching.Unlock()
-	return err == nil || d.failed(err)
+	d.stepped(look)
+	if !d.claimed {
+		d.claimed = true
+		close(d.synced)
+	}
+	d.apply(claim.Finished, got)
+	return nil
+}
+
+// stepped notes that the waits which were given as durations have been moved with the wall clock.
+func (d *dispatcher) stepped(look clockLook) {
+	d.clock.moved(look)
+	if look.step != 0 {
+		d.log.Warn("the wall clock was set: waits given as durations are kept", "step", look.step)
+		if look.step < 0 {
+			d.setBack.Store(true)
+		}
+		d.wakeTicker()
+	}
 }
 
 // apply tells what became of the attempts that ended, then starts those that were given out: one
@@ -157,7 +230,10 @@ func (d *dispatcher) apply(finished []store.Finish, got store.Claimed) {
 		d.log.Warn("the database can be written again: work goes on")
 	}
 	if len(finished) > 0 || len(got.Leases) > 0 {
-		d.lastWork.Store(time.Now().UnixMilli())
+		d.lastWork.Store(int64(d.clock.ran()))
+	}
+	if got.Events {
+		d.hub.changedEvents()
 	}
 	d.nextDue, d.again = got.NextDue, got.More
 	done := d.done
@@ -175,6 +251,7 @@ func (d *dispatcher) apply(finished []store.Finish, got store.Claimed) {
 // failed keeps the outcomes under way when the store cannot take them; they are tried until they
 // commit.
 func (d *dispatcher) failed(err error) bool {
+	d.refuse(err)
 	switch {
 	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrBusy):
 		if !d.diskFull.Swap(true) {
@@ -212,6 +289,8 @@ func (d *dispatcher) settle(c completion, res store.FinishResult) {
 		c.decideAgain(d.Runtime, forced{cancel: res.CancelAsked, orphan: res.Orphaned})
 		d.done = append(d.done, c)
 		d.again = true
+	case c.answer != nil:
+		c.answer(res.Err)
 	default:
 		d.log.Warn("an attempt that is not its run's any more has ended: ignored", runAttrs(c.lease)...)
 		d.active.remove(c)

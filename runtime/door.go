@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"nightshift/jobs"
@@ -12,6 +13,9 @@ import (
 
 // deliveryTTL is how long the id of a delivery is remembered.
 const deliveryTTL = 7 * 24 * time.Hour
+
+// maxNotedID bounds what is noted of the id of a delivery at another run.
+const maxNotedID = 200
 
 // Errors of a door. Test with errors.Is.
 var (
@@ -27,7 +31,8 @@ type Delivery struct {
 }
 
 // Deliver verifies a delivery and makes a run of it. admitted is false where the door's `if` says
-// so: nothing is made. A delivery whose id is known gives the run it made.
+// so: nothing is made. A delivery whose id is known gives the run it made; where a run of its kind
+// stands, that is the answer.
 //
 // Errors: ErrRefused, wrapped with what is wrong; ErrDoorShut; a *jobs.SyntaxError or
 // *jobs.InvalidError where the body is no payload; those of Submit.
@@ -59,14 +64,7 @@ func (r *Runtime) Deliver(ctx context.Context, d Delivery) (made Submitted, admi
 	if id, err = r.deliveryKey(door, &d, payload, id); err != nil {
 		return made, false, err
 	}
-	now := r.Now()
-	run, _ := r.newRun(&jobs.Request{
-		Job: d.Job, Payload: payload, Trigger: jobs.TriggerInbound, Traceparent: d.Traceparent,
-	}, e, now)
-	sub := store.Submission{Run: run}
-	if id != "" {
-		sub.Delivery, sub.KeyTTL = d.Door+" "+id, deliveryTTL
-	}
+	sub := r.brought(&d, e, payload, id)
 	out, err := r.store.Enqueue(ctx, []store.Submission{sub})
 	if r.wrote(err) != nil {
 		return made, false, err
@@ -74,12 +72,30 @@ func (r *Runtime) Deliver(ctx context.Context, d Delivery) (made Submitted, admi
 	made = Submitted{Submitted: out[0]}
 	if !made.Duplicate {
 		made.Run = sub.Run
+		r.bornFailed(made.Run, "door", d.Door)
 	}
 	if note != "" {
 		r.log.Warn("a door's if failed and counts as true", "job", d.Job, "door", d.Door,
 			"run", made.ID.String(), "error", note)
 	}
 	return made, true, nil
+}
+
+// brought is the run that a delivery makes. Where one of its kind stands, that is told nobody who
+// would understand: it is noted at that run.
+func (r *Runtime) brought(
+	d *Delivery, job *planned, payload jobs.Raw, id string,
+) store.Submission {
+	next := r.newRun(&jobs.Request{
+		Job: d.Job, Payload: payload, Trigger: jobs.TriggerInbound, Traceparent: d.Traceparent,
+	}, job, r.Now())
+	next.sub.Quiet, next.sub.By = true, d.Door
+	if id != "" {
+		next.sub.Delivery, next.sub.KeyTTL = d.Door+" "+id, deliveryTTL
+		next.sub.By += " " + strings.ToValidUTF8(id[:min(len(id), maxNotedID)], "")
+	}
+	next.endAtBirth(next.keys)
+	return next.sub
 }
 
 // refused tells what is wrong with the request from what is wrong with the door's own secret.

@@ -9,7 +9,7 @@ import (
 	"nightshift/store"
 )
 
-// Event is something that happened to a run, told after its commit.
+// Event is something that happened to a run, told after its commit and kept nowhere.
 type Event struct {
 	Kind    string        // EventStarted, EventAttempt, EventEnded
 	Run     *jobs.Run     // as it stands then, without result and attempts
@@ -25,13 +25,15 @@ const (
 
 // hub tells who waits what happened. It keeps nothing: who comes late asks the store.
 type hub struct {
-	mu       sync.Mutex
-	watchers map[jobs.ID]map[chan struct{}]struct{} // of one run
-	readers  map[chan Event]struct{}
+	mu        sync.Mutex
+	watchers  map[jobs.ID]map[chan struct{}]struct{} // of one run
+	listeners map[chan struct{}]struct{}             // of events that are kept
+	readers   map[chan Event]struct{}
 }
 
 func (h *hub) init() {
 	h.watchers = map[jobs.ID]map[chan struct{}]struct{}{}
+	h.listeners = map[chan struct{}]struct{}{}
 	h.readers = map[chan Event]struct{}{}
 }
 
@@ -67,6 +69,26 @@ func (h *hub) changedAll() {
 	for _, w := range h.watchers {
 		signal(w)
 	}
+}
+
+// watchEvents gives a channel that is signalled whenever events were kept, until stop.
+func (h *hub) watchEvents() (changed <-chan struct{}, stop func()) {
+	ch := make(chan struct{}, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listeners[ch] = struct{}{}
+	return ch, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.listeners, ch)
+	}
+}
+
+// changedEvents tells that events were kept. Whoever commits one calls it afterwards.
+func (h *hub) changedEvents() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	signal(h.listeners)
 }
 
 func signal(watchers map[chan struct{}]struct{}) {
@@ -109,12 +131,23 @@ func (h *hub) publish(make func() Event) {
 // Changes gives a signal whenever the run changes; stop ends it.
 func (r *Runtime) Changes(id jobs.ID) (changed <-chan struct{}, stop func()) { return r.hub.watch(id) }
 
-// Events gives what happens from now on (slow readers lose events); stop ends it.
-func (r *Runtime) Events() (events <-chan Event, stop func()) { return r.hub.read() }
+// Live gives what happens to runs from now on (slow readers lose some of it); stop ends it.
+func (r *Runtime) Live() (events <-chan Event, stop func()) { return r.hub.read() }
+
+// Events are those that were kept after one, oldest first.
+func (r *Runtime) Events(ctx context.Context, after int64, limit int) ([]store.Event, error) {
+	return r.store.Events(ctx, after, limit)
+}
+
+// EventChanges gives a signal whenever events were kept; stop ends it.
+func (r *Runtime) EventChanges() (changed <-chan struct{}, stop func()) { return r.hub.watchEvents() }
 
 // started tells that an attempt starts.
 func (r *Runtime) started(a *attempt) {
 	r.hub.changed(a.lease.Run.ID)
+	if a.lease.Run.Slices > 0 { // it has started before
+		return
+	}
 	r.hub.publish(func() Event {
 		run := *a.lease.Run
 		return Event{Kind: EventStarted, Run: &run}
@@ -124,11 +157,25 @@ func (r *Runtime) started(a *attempt) {
 	}
 }
 
-// finished tells that an attempt has ended and its outcome is on disk.
+// finished tells that an attempt has ended and its outcome is on disk, or that it goes on.
 func (r *Runtime) finished(c completion) {
-	r.active.remove(c)
 	t := &c.finish.Transition
+	if t.State == jobs.Waiting {
+		r.waitFor(&c) // before anybody can look for it who saw it being judged
+	}
+	if c.waited {
+		r.waits.drop(fenceOf(&c.lease))
+		r.active.settle(&c)
+	}
+	r.active.remove(c)
 	r.hub.changed(c.lease.Run.ID)
+	if c.answer != nil {
+		c.answer(nil)
+	}
+	if t.Outcome == 0 {
+		r.wentOn(c)
+		return
+	}
 	r.hub.publish(func() Event {
 		run := *c.lease.Run
 		run.State, run.DueAt, run.Error, run.Counts = t.State, t.DueAt, t.Error, t.Counts
@@ -140,6 +187,18 @@ func (r *Runtime) finished(c completion) {
 	})
 	r.logEnd(c)
 	r.spawned(&c.finish)
+}
+
+// wentOn tells that an attempt is not over: its run waits for its callback or its next slice.
+func (r *Runtime) wentOn(c completion) {
+	if !r.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	text := "a slice is done, the next is due"
+	if c.finish.Transition.State == jobs.Waiting {
+		text = "taken on by its receiver: the run waits for its callback"
+	}
+	r.log.Debug(text, append(runAttrs(c.lease), slog.Int("slices", c.finish.Slices))...)
 }
 
 // heldBack tells that a run went back to the queue to wait for a secret. One that was set meanwhile

@@ -12,8 +12,18 @@ func (r *Runtime) DeleteJob(ctx context.Context, name string, ifMatch *int64, by
 	by.Now = r.Now()
 	cancelled, err = r.store.DeleteJob(ctx, name, ifMatch, by)
 	r.plans.changed(name)
-	r.hub.changedAll()
+	r.jobsGone([]string{name}, err)
 	return cancelled, r.wrote(err)
+}
+
+// jobsGone takes in that the runs of jobs have ended that no worker had.
+func (r *Runtime) jobsGone(names []string, err error) {
+	if err == nil {
+		r.caughtUp()
+		r.waits.dropJobs(names)
+		r.active.dropWhere(func(u *underway) bool { return u.isOf(names) })
+	}
+	r.hub.changedAll()
 }
 
 // PauseJob pauses or resumes a job.

@@ -19,6 +19,7 @@ const (
 	labelID      = "nightshift key id"
 	labelSecrets = "nightshift secrets"
 	labelWatch   = "nightshift watch links"
+	labelAttempt = "nightshift attempt tokens"
 )
 
 // A sealed value is its format, the id of the key, the nonce and what AES-256-GCM makes of it.
@@ -34,10 +35,11 @@ const (
 
 // key is one key of the server and what is derived from it.
 type key struct {
-	root  []byte
-	id    []byte
-	aead  cipher.AEAD // for secrets
-	watch []byte      // for watch links
+	root    []byte
+	id      []byte
+	aead    cipher.AEAD // for secrets
+	watch   []byte      // for watch links
+	attempt []byte      // for tokens of attempts
 }
 
 func newRoot() []byte {
@@ -56,7 +58,12 @@ func newKey(root []byte) (*key, error) {
 		to    *[]byte
 		label string
 		size  int
-	}{{&k.id, labelID, keyIDSize}, {&seal, labelSecrets, KeySize}, {&k.watch, labelWatch, KeySize}} {
+	}{
+		{&k.id, labelID, keyIDSize},
+		{&seal, labelSecrets, KeySize},
+		{&k.watch, labelWatch, KeySize},
+		{&k.attempt, labelAttempt, KeySize},
+	} {
 		derived, err := hkdf.Key(sha256.New, root, nil, d.label, d.size)
 		if err != nil {
 			return nil, fmt.Errorf("derive a key: %w", err)

@@ -15,38 +15,26 @@ const (
 	pruneStep  = 500
 	pruneSteps = 200 // in one round
 	pruneRest  = 20 * time.Millisecond
-	// stepCheck is how often the wall clock is held against the monotonic one; a step of more
-	// than stepLeast moves the times that were given as durations.
-	stepCheck = 10 * time.Second
-	stepLeast = 2 * time.Second
 
 	probeEvery  = 2 * time.Second
 	probeWithin = 5 * time.Second
 	lateTurn    = 30 * time.Second
 )
 
-// maintain prunes, checkpoints, lets held runs go and watches the clock, in one loop.
+// maintain prunes, checkpoints and lets held runs go, in one loop.
 func (r *Runtime) maintain() {
-	house := time.NewTicker(houseEvery)
-	clock := time.NewTicker(stepCheck)
+	house := time.NewTicker(r.houseEvery)
 	defer house.Stop()
-	defer clock.Stop()
-	began := time.Now()
-	watch := newStepWatch(began)
 	truncated := false
 	r.letGoReadable()
 	for {
 		select {
 		case <-r.stopping.Done():
 			return
-		case <-clock.C:
-			if step := watch.step(time.Now(), time.Since(began)); step != 0 {
-				r.clockStepped(step)
-			}
 		case <-house.C:
 			r.prune()
 			r.letGoReadable()
-			idle := time.Since(time.UnixMilli(r.lastWork.Load())) > houseEvery
+			idle := r.clock.ran()-time.Duration(r.lastWork.Load()) > houseEvery
 			if idle && truncated {
 				continue
 			}
@@ -87,36 +75,6 @@ func (r *Runtime) prune() {
 	}
 }
 
-// stepWatch tells when the wall clock was set: it holds it against the monotonic one.
-type stepWatch struct {
-	start time.Time // wall clock alone
-	drift time.Duration
-}
-
-func newStepWatch(wall time.Time) *stepWatch { return &stepWatch{start: wall.Round(0)} }
-
-// step is by how much the wall clock was set since the last call, 0 where it was not; ran is what
-// the monotonic clock says has passed since the start.
-func (w *stepWatch) step(wall time.Time, ran time.Duration) time.Duration {
-	drift := wall.Round(0).Sub(w.start) - ran
-	step := drift - w.drift
-	if step.Abs() < stepLeast {
-		return 0
-	}
-	w.drift = drift
-	return step
-}
-
-// clockStepped moves the due times of retries, which were given as durations; times given as
-// times stay.
-func (r *Runtime) clockStepped(step time.Duration) {
-	r.log.Warn("the wall clock was set: waits given as durations are kept", "step", step)
-	if err := r.wrote(r.store.Shift(context.WithoutCancel(r.stopping), step)); err != nil {
-		r.log.Error("retries could not be moved with the clock", "error", err)
-	}
-	r.wakeDispatcher()
-}
-
 // health remembers the last probe, so that /readyz does not cost a commit each time.
 type health struct {
 	mu  sync.Mutex
@@ -129,8 +87,11 @@ func (r *Runtime) Health(ctx context.Context) error {
 	if r.stopping.Err() != nil {
 		return errors.New("the server is stopping")
 	}
-	if late := time.Since(time.UnixMilli(r.lastTurn.Load())); late > lateTurn {
+	if late := r.clock.ran() - time.Duration(r.lastTurn.Load()); late > lateTurn {
 		return fmt.Errorf("the scheduling loop stands still since %s", late.Round(time.Second))
+	}
+	if late := r.clock.ran() - time.Duration(r.tickBy.Load()); late > lateTurn {
+		return fmt.Errorf("ticks of schedules have not been looked at for %s", late.Round(time.Second))
 	}
 	r.health.mu.Lock()
 	defer r.health.mu.Unlock()

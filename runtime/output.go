@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +42,15 @@ type piece struct {
 	known  bool // the store may have a row of it
 }
 
-func newOutput(l store.Lease) *output {
-	return &output{run: l.Run.ID, number: l.Run.Counts.Number, earlier: l.LogBytes}
+// newOutput goes on from what is kept of the attempt already.
+func newOutput(l *store.Lease) *output {
+	o := &output{run: l.Run.ID, number: l.Run.Counts.Number, earlier: l.LogBytes}
+	for _, p := range l.Log {
+		o.pieces = append(o.pieces, &piece{number: p.Piece, data: p.Data, stored: len(p.Data), known: true})
+		o.total = p.Offset + int64(len(p.Data))
+		o.earlier -= int64(len(p.Data))
+	}
+	return o
 }
 
 // Write takes in what the attempt printed. It never fails.
@@ -123,6 +132,25 @@ func (o *output) kept(lp store.LogPiece) {
 	}
 }
 
+// tail is the end of what was printed, as it is kept with an attempt.
+func (o *output) tail() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var end []byte
+	for i := len(o.pieces) - 1; i >= 0 && len(end) < jobs.MaxOutput; i-- {
+		end = append(bytes.Clone(o.pieces[i].data), end...)
+	}
+	end = end[max(0, len(end)-jobs.MaxOutput):]
+	return strings.ToValidUTF8(string(end[leadingContinuation(end):]), "\uFFFD")
+}
+
+// allKept reports whether the store has all of it.
+func (o *output) allKept() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.gone) == 0 && !slices.ContainsFunc(o.pieces, func(p *piece) bool { return p.stored < len(p.data) })
+}
+
 // close wakes followers for the last time.
 func (o *output) close() {
 	o.mu.Lock()
@@ -160,31 +188,45 @@ func (o *output) read(from int64) (data []byte, next int64, more <-chan struct{}
 	return data, from, o.more, o.over
 }
 
-// flushLogs keeps the output of running attempts, at least every 2 s, also while the server stops.
+// idleRest is how long the memory of an attempt that no worker has outlives its last use.
+const idleRest = 5 * time.Second
+
+// flushLogs keeps the output of attempts under way, at least every 2 s, also while the server stops, and
+// at its end.
 func (r *Runtime) flushLogs() {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-r.over.Done():
+			r.active.close()
+			r.flushOutputs()
 			return
 		case <-tick.C:
 		}
-		var pieces []store.LogPiece
-		for _, a := range r.active.all() {
-			pieces = append(pieces, a.output.fresh()...)
-		}
-		if len(pieces) == 0 {
-			continue
-		}
-		if err := r.wrote(r.store.AppendLog(r.base, pieces)); err != nil {
-			r.log.Warn("output could not be kept yet", "error", err)
-			continue
-		}
-		for _, lp := range pieces {
-			if a := r.active.get(lp.Run); a != nil && a.output.number == lp.Attempt {
-				a.output.kept(lp)
-			}
+		r.flushOutputs()
+		now := r.clock.ran()
+		r.active.dropWhere(func(u *underway) bool { return u.idleFor(idleRest, now) })
+	}
+}
+
+func (r *Runtime) flushOutputs() {
+	var pieces []store.LogPiece
+	var of []*output // each of pieces
+	for _, o := range r.active.outputs() {
+		for _, lp := range o.fresh() {
+			pieces, of = append(pieces, lp), append(of, o)
 		}
 	}
+	if len(pieces) == 0 {
+		return
+	}
+	if err := r.wrote(r.store.AppendLog(r.base, pieces)); err != nil {
+		r.log.Warn("output could not be kept yet", "error", err)
+		return
+	}
+	for i, lp := range pieces {
+		of[i].kept(lp)
+	}
+	r.active.forgetRest()
 }

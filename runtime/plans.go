@@ -75,6 +75,13 @@ func (p *plans) get(ctx context.Context, name string) (*planned, error) {
 	return e, nil
 }
 
+// known is a job that was used lately; nil: it is to be read.
+func (p *plans) known(name string) *planned {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.byName[name]
+}
+
 func (p *plans) read(ctx context.Context, name string) (*planned, error) {
 	job, err := p.store.Job(ctx, name)
 	deleted := errors.Is(err, store.ErrNotFound)
@@ -93,9 +100,10 @@ func (p *plans) read(ctx context.Context, name string) (*planned, error) {
 		// It compiled when it was saved, by another version perhaps. Its runs must end all the
 		// same: by the policy default.
 		p.log.Error("a job does not compile any more: the policy default decides, its doors are shut, "+
-			"and nothing follows its runs", "job", name, "error", err)
+			"nothing follows its runs, and they have no keys", "job", name, "error", err)
 		plain := *job
 		plain.Retry, plain.Inbound, plain.OnSuccess = jobs.Retry{}, nil, nil
+		plain.Concurrency, plain.Rate, plain.Unique = nil, nil, nil
 		if plan, err = jobs.Compile(&plain, nil, nil); err != nil {
 			return nil, fmt.Errorf("compile the rules of job %s: %w", name, err)
 		}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"unicode/utf8"
+	"slices"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -40,7 +39,10 @@ func (r *Runtime) AwaitEnd(ctx context.Context, id jobs.ID) (bool, error) {
 func (r *Runtime) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
 	run, err := r.store.Run(ctx, id)
 	if err == nil {
-		r.explain(run)
+		err = r.explainAll(ctx, run)
+	}
+	if err == nil {
+		r.freshen(run)
 	}
 	return run, err
 }
@@ -48,10 +50,25 @@ func (r *Runtime) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
 // Runs lists runs, newest first, with HeldBy.
 func (r *Runtime) Runs(ctx context.Context, f store.RunFilter, p store.Page) ([]*jobs.Run, string, error) {
 	list, next, err := r.store.Runs(ctx, f, p)
+	if err == nil {
+		err = r.explainAll(ctx, list...)
+	}
 	for _, run := range list {
-		r.explain(run)
+		r.freshen(run)
 	}
 	return list, next, err
+}
+
+// freshen puts in what the attempt under way has said that is not on disk yet.
+func (r *Runtime) freshen(run *jobs.Run) {
+	if run.State.Terminal() {
+		return
+	}
+	if u := r.active.find(run.ID); u != nil && u.fence.Number == run.Counts.Number {
+		if p := u.newest(); p != nil {
+			run.Progress = p
+		}
+	}
 }
 
 // MaxAttempts is the run's own, else that of its job as it stands; 0 where the job is gone.
@@ -66,10 +83,25 @@ func (r *Runtime) MaxAttempts(ctx context.Context, run *jobs.Run) (int, error) {
 	return e.plan.MaxAttempts(0), nil
 }
 
-// explain says what a queued run waits for, where the store cannot know.
+// explainAll says what those of the runs wait for that do: for their first slice, or the next.
+func (r *Runtime) explainAll(ctx context.Context, runs ...*jobs.Run) error {
+	if !slices.ContainsFunc(runs, waitsForStart) {
+		return nil
+	}
+	if err := r.store.Held(ctx, runs, r.Now()); err != nil {
+		return err
+	}
+	for _, run := range runs {
+		r.explain(run)
+	}
+	return nil
+}
+
+func waitsForStart(run *jobs.Run) bool { return run.State == jobs.Queued || run.HeldBy != nil }
+
+// explain says what a run waits for, where the store cannot know.
 func (r *Runtime) explain(run *jobs.Run) {
-	if run.State != jobs.Queued || run.HeldBy != nil &&
-		(run.HeldBy.Kind == jobs.HeldPaused || run.HeldBy.Kind == jobs.HeldSecret) {
+	if !waitsForStart(run) || run.HeldBy != nil && run.HeldBy.Kind != jobs.HeldWorkers {
 		return
 	}
 	switch {
@@ -79,12 +111,32 @@ func (r *Runtime) explain(run *jobs.Run) {
 		run.HeldBy = &jobs.HeldBy{Kind: jobs.HeldDrain, Name: "server", Reason: "the server is stopping"}
 	case r.diskFull.Load():
 		run.HeldBy = &jobs.HeldBy{Kind: jobs.HeldDisk, Name: "database", Reason: "the database cannot be written: nothing starts until it can"}
-	default:
-		running, limit := r.active.count(), r.workersInAll()
-		run.HeldBy = &jobs.HeldBy{
-			Kind: jobs.HeldWorkers, Name: run.Queue,
-			Reason: fmt.Sprintf("waits for its turn: %d attempts run, of %d workers in all", running, limit),
-		}
+	case run.HeldBy == nil || run.HeldBy.Reason == jobs.WaitsForWorker:
+		run.HeldBy = r.waitsForWorker(r.poolFor(run))
+	} // else it catches up, and the store has told of which workers it waits for
+}
+
+// poolFor is the sort of worker that a queued run waits for: the store has told it, or it is new.
+func (r *Runtime) poolFor(run *jobs.Run) store.Pool {
+	if run.HeldBy != nil {
+		return store.PoolOf(run.HeldBy.Name)
+	}
+	if e := r.plans.known(run.Job); e != nil {
+		return store.PoolOf(e.plan.Job.Kind())
+	}
+	return store.PoolWebhook
+}
+
+// waitsForWorker is what a run waits for that nothing else holds.
+func (r *Runtime) waitsForWorker(pool store.Pool) *jobs.HeldBy {
+	busy, all := r.active.countIn(pool), r.cfg.Workers[pool]
+	what := jobs.WaitsForWorker
+	if busy < all {
+		what = "it is about to start"
+	}
+	return &jobs.HeldBy{
+		Kind: jobs.HeldWorkers, Name: pool.String(),
+		Reason: fmt.Sprintf("%s: %d of %d %s workers are busy", what, busy, all, pool),
 	}
 }
 
@@ -97,15 +149,33 @@ func (r *Runtime) Cancel(ctx context.Context, id jobs.ID, by store.By) (jobs.Sta
 		return state, err
 	}
 	if state == jobs.Running {
-		r.launching.Lock()
-		a := r.active.get(id)
-		r.launching.Unlock()
-		if a != nil {
-			a.stop(jobs.ErrCancelled)
-		}
+		r.stopAttempt(id, jobs.ErrCancelled)
+	} else {
+		r.endedIdle(id)
 	}
 	r.hub.changed(id)
 	return state, nil
+}
+
+// stopAttempt stops the attempt of a run that is to be cancelled, where one is under way.
+func (r *Runtime) stopAttempt(id jobs.ID, cause error) {
+	r.caughtUp()
+	if a := r.active.get(id); a != nil {
+		a.stop(cause)
+	}
+}
+
+// caughtUp waits until what the dispatcher has on disk is in memory too.
+func (r *Runtime) caughtUp() {
+	r.launching.Lock()
+	defer r.launching.Unlock()
+}
+
+// endedIdle takes in that a run has ended while no worker had it.
+func (r *Runtime) endedIdle(id jobs.ID) {
+	r.caughtUp()
+	r.waits.dropRun(id)
+	r.active.drop(id)
 }
 
 // RunNow drops what is left of a delay or backoff.
@@ -121,36 +191,32 @@ func (r *Runtime) Requeue(ctx context.Context, rq store.Requeue) (store.Submitte
 	if len(rq.Payload) > jobs.MaxPayload {
 		return store.Submitted{}, &jobs.TooLargeError{Location: "payload", Size: len(rq.Payload), Limit: jobs.MaxPayload}
 	}
-	if err := r.hostOfRequeue(ctx, &rq); err != nil {
-		return store.Submitted{}, err
-	}
 	rq.By.Now = r.Now()
 	rq.ID = r.ids.Next(rq.By.Now.Std())
 	rq.Trigger = jobs.TriggerRequeue
+	if err := r.fitRequeue(ctx, &rq); err != nil {
+		return store.Submitted{}, err
+	}
 	out, err := r.store.Requeue(ctx, rq)
 	r.hub.changed(rq.Of)
 	return out, r.wrote(err)
 }
 
-// hostOfRequeue refuses what Submit would refuse: a payload from which the webhook's host cannot be
-// read. What else is wrong the store finds.
-func (r *Runtime) hostOfRequeue(ctx context.Context, rq *store.Requeue) error {
-	run, err := r.store.Run(ctx, rq.Of)
+// fitRequeue works out the keys of the new run. It refuses what Submit would refuse: a payload that
+// gives no key, or from which the webhook's host cannot be read. What else is wrong the store finds.
+func (r *Runtime) fitRequeue(ctx context.Context, rq *store.Requeue) error {
+	old, err := r.store.Run(ctx, rq.Of)
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	job, err := r.plans.live(ctx, run.Job)
-	if err != nil || !run.State.Terminal() {
+	job, err := r.plans.live(ctx, old.Job)
+	if err != nil || !old.State.Terminal() {
 		return ignoreNotFound(err)
 	}
-	payload := rq.Payload
-	if payload == nil {
-		payload = run.Payload
-	}
-	if _, failure := job.host(payload); failure != nil {
-		return jobs.Invalid([]jobs.Fault{{Location: "payload", Message: failure.Message}})
-	}
-	return nil
+	next := draft{sub: store.Submission{Run: rq.Run(old)}}
+	_, next.host = job.host(next.sub.Run.Payload)
+	rq.Keys, rq.Unique, next.keys = job.plan.RunKeys(next.sub.Run)
+	return jobs.Invalid(next.faults("payload"))
 }
 
 // Remove deletes an ended run.
@@ -161,184 +227,9 @@ func (r *Runtime) Remove(ctx context.Context, id jobs.ID, by store.By) error {
 	return err
 }
 
-// Log copies what is kept of a run's output to w, attempt after attempt. Where follow is true it
-// goes on with what comes until the run has ended, calling flush after each piece.
-func (r *Runtime) Log(ctx context.Context, id jobs.ID, w io.Writer, follow bool, flush func()) error {
-	changed, stop := r.hub.watch(id)
-	defer stop()
-	lw := &logWriter{w: w}
-	for {
-		live := r.active.get(id)
-		if err := r.copyStored(ctx, id, lw, live); err != nil {
-			return err
-		}
-		flush()
-		if live != nil {
-			if err := copyLive(ctx, live, lw, follow, flush); err != nil {
-				return err
-			}
-			if follow {
-				continue
-			}
-		}
-		if !follow {
-			return lw.finish()
-		}
-		run, err := r.store.Run(ctx, id)
-		if err != nil {
-			return ignoreNotFound(err)
-		}
-		if run.State.Terminal() {
-			return errors.Join(r.copyStored(ctx, id, lw, nil), lw.finish())
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-r.stopping.Done():
-			return nil
-		}
-	}
-}
-
 func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	return err
-}
-
-// copyStored writes the stored output of attempts not yet written, but of the one that is live.
-func (r *Runtime) copyStored(ctx context.Context, id jobs.ID, lw *logWriter, live *attempt) error {
-	from := lw.attempt
-	return r.store.Log(ctx, id, func(p store.LogPiece) error {
-		if p.Attempt < from || p.Attempt == from && p.Offset+int64(len(p.Data)) <= lw.next {
-			return nil
-		}
-		if live != nil && p.Attempt >= live.lease.Run.Counts.Number {
-			return nil
-		}
-		return lw.write(p.Attempt, p.Offset, p.Data)
-	})
-}
-
-// copyLive writes the output of an attempt under way from memory.
-func copyLive(ctx context.Context, a *attempt, lw *logWriter, follow bool, flush func()) error {
-	number := a.lease.Run.Counts.Number
-	if lw.attempt < number {
-		lw.begin(number)
-	}
-	for {
-		data, next, more, over := a.output.read(lw.next)
-		if len(data) > 0 {
-			if err := lw.write(number, next-int64(len(data)), data); err != nil {
-				return err
-			}
-			flush()
-			continue
-		}
-		if over || !follow {
-			return nil
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// logWriter writes pieces in order, marks what is missing and cuts at characters.
-type logWriter struct {
-	w       io.Writer
-	attempt int
-	next    int64  // offset in the attempt's output
-	held    []byte // the begin of a character whose rest has not come
-	wrote   bool
-	ended   bool // the last byte written was a line feed
-}
-
-func (l *logWriter) begin(attempt int) {
-	l.attempt, l.next, l.held = attempt, 0, nil
-}
-
-func (l *logWriter) write(attempt int, offset int64, data []byte) error {
-	if attempt != l.attempt {
-		if err := l.finish(); err != nil {
-			return err
-		}
-		l.begin(attempt)
-	}
-	if skip := l.next - offset; skip > 0 {
-		if skip >= int64(len(data)) {
-			return nil
-		}
-		data, offset = data[skip:], l.next
-	}
-	if err := l.head(attempt); err != nil {
-		return err
-	}
-	if missing := offset - l.next; missing > 0 {
-		cut := leadingContinuation(data)
-		mark := fmt.Sprintf("\n[... %d bytes missing ...]\n", missing+int64(cut+len(l.held)))
-		data, offset, l.held = data[cut:], offset+int64(cut), nil
-		if err := l.put([]byte(mark)); err != nil {
-			return err
-		}
-	}
-	l.next = offset + int64(len(data))
-	data = append(l.held, data...)
-	whole := len(data) - trailingBegin(data)
-	l.held = append([]byte(nil), data[whole:]...)
-	return l.put(data[:whole])
-}
-
-// head says which attempt's output begins, but for the first.
-func (l *logWriter) head(attempt int) error {
-	if l.next != 0 || attempt == 1 {
-		return nil
-	}
-	text := fmt.Sprintf("--- attempt %d ---\n", attempt)
-	if l.wrote && !l.ended {
-		text = "\n" + text
-	}
-	return l.put([]byte(text))
-}
-
-// finish writes what was held back: the output ended within a character.
-func (l *logWriter) finish() error {
-	held := l.held
-	l.held = nil
-	return l.put(held)
-}
-
-func (l *logWriter) put(data []byte) error {
-	if len(data) == 0 {
-		return nil
-	}
-	l.wrote, l.ended = true, data[len(data)-1] == '\n'
-	_, err := l.w.Write(data)
-	return err
-}
-
-// leadingContinuation counts the bytes of a character that began in what is missing.
-func leadingContinuation(data []byte) int {
-	n := 0
-	for n < len(data) && n < utf8.UTFMax-1 && !utf8.RuneStart(data[n]) {
-		n++
-	}
-	return n
-}
-
-// trailingBegin counts the bytes at the end that begin a character but do not end it.
-func trailingBegin(data []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
-		if b := data[len(data)-n:]; utf8.RuneStart(b[0]) {
-			if b[0] >= utf8.RuneSelf && !utf8.FullRune(b) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
 }

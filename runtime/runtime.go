@@ -40,6 +40,8 @@ type Config struct {
 	SaveKeys func([][]byte) error
 	Workers  [store.Pools]int // 0: 64 webhooks, 2 × cores scripts, 4 mails
 	Grace    time.Duration    // what attempts may take at a stop; 0: 30 s
+	// Uptime tells when the wall clock was set while nothing ran; nil: that is not noticed.
+	Uptime Uptime
 }
 
 // Runtime owns all goroutines.
@@ -52,22 +54,35 @@ type Runtime struct {
 
 	secrets  *Secrets
 	prepared preparedSpecs
+	served   served
 	hub      hub
 
 	active    actives
 	launching sync.Mutex // held from a claim until what it gave out is in active
 	ends      ends
+	notes     notes
+	waits     waits
+	waited    []store.WaitingRun // when the last process ended, until Start
 	leases    [store.Pools]chan store.Lease
 	poke      chan struct{} // something other than the store wants the dispatcher's attention
 	fatal     chan error
 
-	draining atomic.Bool
-	diskFull atomic.Bool
-	lastTurn atomic.Int64 // of the dispatcher, Unix milliseconds
-	lastWork atomic.Int64 // of anything that wrote
-	health   health
+	draining   atomic.Bool
+	diskFull   atomic.Bool
+	clock      clock
+	heartbeat  time.Duration // how often the dispatcher shows that it is well though nothing is due
+	houseEvery time.Duration
+	synced     chan struct{} // closed once the first claim has moved times to what the clock shows
+	lastTurn   atomic.Int64  // of the dispatcher: as clock.ran
+	lastWork   atomic.Int64  // of anything that wrote
+	health     health
 
-	stop       context.CancelFunc // ends the dispatcher and the upkeep
+	tickPoke chan struct{} // something wants the ticker's attention
+	tickBy   atomic.Int64  // by when the ticker will have come round: as clock.ran
+	setBack  atomic.Bool   // the clock was, and the ticker has not taken that in
+	settling settling
+
+	stop       context.CancelFunc // ends the dispatcher, the ticker and the upkeep
 	stopping   context.Context
 	end        context.CancelFunc // ends the keeping of output, after the last attempt
 	over       context.Context
@@ -101,23 +116,35 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r := &Runtime{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, ids: jobs.NewIDs(floor, random64),
-		poke: make(chan struct{}, 1), fatal: make(chan error, 1),
-		base: context.WithoutCancel(ctx),
+		poke: make(chan struct{}, 1), tickPoke: make(chan struct{}, 1), synced: make(chan struct{}),
+		fatal: make(chan error, 1), heartbeat: heartbeat,
+		houseEvery: houseEvery,
+		base:       context.WithoutCancel(ctx),
 	}
+	r.clock.begin(cfg.Uptime, time.Now())
 	r.plans.store, r.plans.log = cfg.Store, cfg.Log
 	if r.secrets, err = newSecrets(ctx, &r.cfg, r.wrote); err != nil {
 		return nil, err
 	}
+	r.setBack.Store(true) // while nothing ran, nobody saw it
 	r.hub.init()
 	r.ends.init()
+	r.notes.init()
+	r.waits.init()
 	r.active.init()
 	for pool, n := range cfg.Workers {
 		r.leases[pool] = make(chan store.Lease, n)
 	}
 	r.stopping, r.stop = context.WithCancel(r.base)
 	r.over, r.end = context.WithCancel(r.base)
+	if err := r.startClock(ctx); err != nil {
+		return nil, fmt.Errorf("read what the clocks showed: %w", err)
+	}
 	if err := r.recover(ctx); err != nil {
 		return nil, fmt.Errorf("recover runs of the last process: %w", err)
+	}
+	if r.waited, err = r.store.Waiting(ctx); err != nil {
+		return nil, fmt.Errorf("read which runs wait for their callback: %w", err)
 	}
 	return r, nil
 }
@@ -128,16 +155,22 @@ func random64() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// Start starts workers, dispatcher and upkeep.
+// Start starts workers, dispatcher, ticker and upkeep.
 func (r *Runtime) Start() {
-	r.lastTurn.Store(time.Now().UnixMilli())
-	r.lastWork.Store(time.Now().UnixMilli())
+	r.lastTurn.Store(int64(r.clock.ran()))
+	r.tickBy.Store(int64(r.clock.ran()))
+	r.lastWork.Store(int64(r.clock.ran()))
 	for pool := range r.leases {
 		for range r.cfg.Workers[pool] {
 			r.workers.Go(func() { r.worker(r.leases[pool]) })
 		}
 	}
+	r.waitAgain(r.waited)
+	r.waited = nil
 	r.dispatcher.Go(r.dispatch)
+	r.upkeep.Go(r.expire)
+	r.upkeep.Go(r.keepNotes)
+	r.upkeep.Go(r.tick)
 	r.upkeep.Go(r.maintain)
 	r.upkeep.Go(r.flushLogs)
 }
@@ -158,12 +191,16 @@ func (r *Runtime) Store() store.Store { return r.store }
 // Secrets are the values that jobs name.
 func (r *Runtime) Secrets() *Secrets { return r.secrets }
 
-// Now is the runtime's clock.
-func (r *Runtime) Now() jobs.Time { return jobs.TimeOf(time.Now()) }
+// Now is the runtime's clock: that of the wall as the store knows it. Where it was set just now, all
+// waits are moved along first, with the next claim.
+func (r *Runtime) Now() jobs.Time {
+	now, _ := r.clock.now()
+	return now
+}
 
 // wrote notes a write; an unknown commit ends the process.
 func (r *Runtime) wrote(err error) error {
-	r.lastWork.Store(time.Now().UnixMilli())
+	r.lastWork.Store(int64(r.clock.ran()))
 	if errors.Is(err, store.ErrUnknown) {
 		r.die(err)
 	}

@@ -11,11 +11,14 @@ import (
 
 // Changes are documents to be saved at once: store.Changes in the types of the domain.
 type Changes struct {
-	Set      string // of an apply; "": what stands keeps its set
-	Policies []PutPolicy
-	Jobs     []store.PutJob
-	Prune    bool
-	DryRun   bool
+	Set          string // of an apply; "": what stands keeps its set
+	Policies     []PutPolicy
+	Queues       []PutQueue
+	Dependencies []PutDependency
+	Jobs         []store.PutJob
+	Schedules    []PutSchedule // that stand by themselves
+	Prune        bool
+	DryRun       bool
 }
 
 // PutPolicy is a policy to be saved.
@@ -25,14 +28,40 @@ type PutPolicy struct {
 	Create  bool   // store.ErrExists where it stands
 }
 
+// PutQueue is a queue to be saved.
+type PutQueue struct {
+	Queue   *jobs.Queue
+	IfMatch *int64
+	Create  bool
+}
+
+// PutDependency is a dependency to be saved.
+type PutDependency struct {
+	Dependency *jobs.Dependency
+	IfMatch    *int64
+	Create     bool
+}
+
+// PutSchedule is a schedule that stands by itself, to be saved.
+type PutSchedule struct {
+	Schedule *jobs.Schedule
+	IfMatch  *int64
+	Create   bool
+}
+
 // Saved says what Changes did, or would do.
 type Saved struct {
-	Jobs     []store.SavedJob
-	Policies []SavedPolicy
-	Removed  []store.Removed
+	Jobs         []store.SavedJob
+	Policies     []SavedPolicy
+	Queues       []SavedQueue
+	Dependencies []SavedDependency
+	Schedules    []SavedSchedule
+	Removed      []store.Removed
 	// Missing are, by job, the secrets it needs and that are not there: its runs will be held,
 	// its doors shut.
 	Missing map[string][]string
+	// Unreachable are the jobs whose receivers cannot call back.
+	Unreachable []string
 }
 
 // SavedPolicy says what a PutPolicy did.
@@ -43,6 +72,31 @@ type SavedPolicy struct {
 	Changed bool
 }
 
+// SavedQueue says what a PutQueue did, of the document alone: that it is paused is state.
+type SavedQueue struct {
+	Queue   *jobs.Queue // as it stands now
+	Before  *jobs.Queue // as it stood; nil: it had no document
+	Created bool
+	Changed bool
+}
+
+// SavedDependency says what a PutDependency did, of the document alone.
+type SavedDependency struct {
+	Dependency *jobs.Dependency
+	Before     *jobs.Dependency
+	Created    bool
+	Changed    bool
+}
+
+// SavedSchedule says what a PutSchedule did, of the document alone: of a store.Schedule there is what
+// stands in it, Set, Revision and times.
+type SavedSchedule struct {
+	Schedule *store.Schedule
+	Before   *store.Schedule
+	Created  bool
+	Changed  bool
+}
+
 // Save compiles documents that have been checked, over the policies that they will have, and saves
 // them, all or none. Faults are those of store.Catalog.Save, and an *store.EntryError of a
 // *jobs.InvalidError for each job whose rules do not compile or whose kind refuses it.
@@ -50,27 +104,30 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	if err := r.compileAll(ctx, &in); err != nil {
 		return Saved{}, err
 	}
-	changes := store.Changes{Set: in.Set, Jobs: in.Jobs, Prune: in.Prune, DryRun: in.DryRun}
-	for _, p := range in.Policies {
-		changes.Documents = append(changes.Documents, store.PutDocument{
-			Kind: store.KindPolicy, Name: p.Policy.Name, Doc: p.Policy.Document(),
-			IfMatch: p.IfMatch, Create: p.Create,
-		})
-	}
-	by.Now = r.Now()
-	done, err := r.store.Save(ctx, changes, by)
+	changes := in.forStore()
+	var done store.Saved
+	err := r.settled(ctx, by, func(by store.By) (err error) {
+		done, err = r.store.Save(ctx, changes, by)
+		return r.wrote(err)
+	})
 	if !in.DryRun {
 		r.forget(&in, done.Removed)
 	}
 	if err != nil {
-		return Saved{}, r.wrote(err)
+		return Saved{}, in.inLists(err)
 	}
 	saved, err := savedOf(done)
-	saved.Missing = r.missingSecrets(done.Jobs)
+	saved.Missing, saved.Unreachable = r.missingSecrets(done.Jobs), r.unreachable(done.Jobs)
 	if !in.DryRun {
+		r.wakeDispatcher()    // a limit may be higher than it was
+		r.hub.changedEvents() // a breaker may be none any more
 		for name, missing := range saved.Missing {
 			r.log.Warn("a job needs secrets that are not set: until they are, runs are held and doors are shut",
 				"job", name, "secrets", strings.Join(missing, " "))
+		}
+		for _, name := range saved.Unreachable {
+			r.log.Warn("a job waits for a callback to an address of this machine alone: give --url, by which its receiver "+
+				"reaches the server", "job", name, "callback", r.served.url)
 		}
 	}
 	return saved, err
@@ -121,34 +178,20 @@ func (r *Runtime) forget(in *Changes, removed []store.Removed) {
 	for i := range in.Jobs {
 		names = append(names, in.Jobs[i].Job.Name)
 	}
-	for _, gone := range removed {
-		names = append(names, gone.Name)
-		policies = policies || gone.Kind == store.KindPolicy
+	var gone []string
+	for _, was := range removed {
+		names = append(names, was.Name)
+		policies = policies || was.Kind == store.KindPolicy
+		if was.Kind == store.KindJob {
+			gone = append(gone, was.Name)
+		}
 	}
 	if r.plans.changed(names...); policies {
 		r.plans.changedPolicies()
 	}
 	if len(removed) > 0 {
-		r.hub.changedAll()
+		r.jobsGone(gone, nil)
 	}
-}
-
-func savedOf(done store.Saved) (Saved, error) {
-	out := Saved{Jobs: done.Jobs, Removed: done.Removed}
-	for _, d := range done.Documents {
-		now, err := policyOf(d.Document)
-		if err != nil {
-			return Saved{}, err
-		}
-		saved := SavedPolicy{Policy: now, Created: d.Created, Changed: d.Changed}
-		if d.Before != nil {
-			if saved.Before, err = policyOf(d.Before); err != nil {
-				return Saved{}, err
-			}
-		}
-		out.Policies = append(out.Policies, saved)
-	}
-	return out, nil
 }
 
 // PutJobs saves jobs alone, as Save does.

@@ -264,13 +264,16 @@ func (s *Secrets) reseal(ctx context.Context, ring keyRing, by store.By, given b
 	return done, nil
 }
 
-// watchKeys are the keys of watch links: the first signs.
-func (s *Secrets) watchKeys() [][]byte {
+// signing are the keys of one use: the first signs, all verify.
+func (s *Secrets) signing(use func(*key) []byte) [][]byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	all := make([][]byte, len(s.ring))
 	for i, k := range s.ring {
-		all[i] = k.watch
+		all[i] = use(k)
 	}
 	return all
 }
+
+func (k *key) forWatch() []byte   { return k.watch }
+func (k *key) forAttempt() []byte { return k.attempt }

@@ -200,7 +200,8 @@ func TestARotationMayBeKilledAnywhere(t *testing.T) {
 	for _, at := range []string{"before the first write", "after it", "before the seals", "after them", "at the last write", "never"} {
 		t.Run(at, func(t *testing.T) {
 			v := newVault(t)
-			link := v.rt.WatchKey(jobs.ID{1})
+			link, fence := v.rt.WatchKey(jobs.ID{1}), store.Fence{Run: jobs.ID{1}, Number: 2}
+			token := v.rt.CallbackToken(fence)
 			for i := range 20 {
 				v.put(fmt.Sprint("S", i), fmt.Sprint("the value ", i))
 			}
@@ -237,6 +238,9 @@ func TestARotationMayBeKilledAnywhere(t *testing.T) {
 				}
 				if !v.rt.CheckWatchKey(jobs.ID{1}, link) {
 					t.Error("a link of the time before does not open")
+				}
+				if f, ok := v.rt.OpenCallback(jobs.ID{1}, token); !ok || f != fence {
+					t.Error("a token of the time before does not open")
 				}
 			}
 			if at != "after them" { // that process is dead

@@ -102,7 +102,13 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 			report.Notes = []string{"the output of its last two seconds may be missing"}
 		}
 		f := forced{lost: true, cancel: l.Run.CancelRequestedAt != 0}
-		pending[i] = completion{lease: l, report: report, finish: r.decide(l, report, now, f)}
+		c := completion{outcome: outcome{lease: l, report: report}}
+		if l.Spec.Webhook.CallsBack() && l.Said != nil && l.Said.Ends() {
+			f.lost = false // it was acknowledged how it ends
+			c.judge(judged{said: *l.Said, callsBack: true, mask: r.maskOf(&l)})
+		}
+		c.finish = r.decide(&c.outcome, now, f)
+		pending[i] = c
 		if l.Spec.Script == nil {
 			continue
 		}
@@ -117,7 +123,9 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 		for i := range pending {
 			finishes[i] = pending[i].finish
 		}
-		got, err := r.store.Claim(ctx, store.Claim{Now: now, Hold: true, Finished: finishes})
+		got, err := r.store.Claim(ctx, store.Claim{
+			Now: now, Workers: r.cfg.Workers, Hold: true, Finished: finishes,
+		})
 		if err != nil {
 			return err
 		}
@@ -128,7 +136,7 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 			case res.Err == nil:
 				r.finished(c)
 			case errors.Is(res.Err, store.ErrState):
-				f := forced{lost: true, cancel: res.CancelAsked, orphan: res.Orphaned}
+				f := forced{lost: !c.said.Ends(), cancel: res.CancelAsked, orphan: res.Orphaned}
 				c.decideAgain(r, f)
 				again = append(again, c)
 			default:

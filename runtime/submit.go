@@ -16,14 +16,17 @@ type Submitted struct {
 }
 
 // Submit makes runs, all or none. Faults are *jobs.InvalidError, located runs[3].payload, or
-// payload where single; *store.EntryError, joined, for unknown jobs and keys used before.
+// payload where single; *store.EntryError, joined, for unknown jobs, keys used before and runs that
+// stand.
 func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) ([]Submitted, error) {
 	for i := range reqs {
 		if size := len(reqs[i].Payload); size > jobs.MaxPayload {
 			return nil, &jobs.TooLargeError{Location: at(single, i, "payload"), Size: size, Limit: jobs.MaxPayload}
 		}
 	}
-	subs, paused, err := r.prepare(ctx, single, reqs)
+	r.clock.moving.RLock()
+	defer r.clock.moving.RUnlock()
+	subs, err := r.prepare(ctx, single, reqs)
 	if err != nil {
 		return nil, errors.Join(err, r.conflicts(ctx, single, subs))
 	}
@@ -35,12 +38,13 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 	for i, m := range made {
 		out[i].Submitted = m
 		if m.Duplicate {
+			if m.Replaced {
+				r.hub.changed(m.ID)
+			}
 			continue
 		}
 		run := subs[i].Run
-		if note, held := paused[run.Job]; held && run.State == jobs.Queued {
-			run.HeldBy = jobs.HeldByPause(run.Job, note)
-		}
+		run.HeldBy = m.HeldBy
 		out[i].Run = run
 		r.explain(run)
 	}
@@ -50,15 +54,14 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 // Refusal is the error that Submit would give, for requests that must not be made whatever it is:
 // nil where Submit would take them.
 func (r *Runtime) Refusal(ctx context.Context, single bool, reqs []jobs.Request) error {
-	subs, _, err := r.prepare(ctx, single, reqs)
+	subs, err := r.prepare(ctx, single, reqs)
 	return errors.Join(err, r.conflicts(ctx, single, subs))
 }
 
-// prepare makes the runs of good requests; those of others stay nil. paused has the jobs that
-// are, with the note why.
+// prepare makes the runs of good requests; those of others stay nil.
 func (r *Runtime) prepare(
 	ctx context.Context, single bool, reqs []jobs.Request,
-) (subs []store.Submission, paused map[string]string, err error) {
+) (subs []store.Submission, err error) {
 	subs = make([]store.Submission, len(reqs))
 	var faults []jobs.Fault
 	var missing []error
@@ -76,23 +79,17 @@ func (r *Runtime) prepare(
 			continue
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if wrong != nil {
 			continue
 		}
-		if job.plan.Job.Paused {
-			if paused == nil {
-				paused = map[string]string{}
-			}
-			paused[rq.Job] = job.plan.Job.PauseNote
-		}
-		run, failure := r.newRun(rq, job, now)
-		if failure != nil {
-			faults = append(faults, jobs.Fault{Location: at(single, i, "payload"), Message: failure.Message})
+		next := r.newRun(rq, job, now)
+		if wrong := next.faults(at(single, i, "payload")); wrong != nil {
+			faults = append(faults, wrong...)
 			continue
 		}
-		subs[i] = store.Submission{Run: run}
+		subs[i] = next.sub
 		if rq.IdempotencyKey != "" {
 			subs[i].KeyHash, subs[i].KeyTTL = jobs.HashJSON(subs[i].Run.Payload), jobs.KeyTTL
 		}
@@ -100,16 +97,17 @@ func (r *Runtime) prepare(
 	if err := jobs.Invalid(faults); err != nil {
 		missing = append(missing, err)
 	}
-	return subs, paused, errors.Join(missing...)
+	return subs, errors.Join(missing...)
 }
 
-// conflicts are those of the keys of requests that will not be made, each a *store.EntryError. The
-// store finds them as it refuses them: beside a run that no job has.
+// conflicts are those of requests that will not be made: of keys used before and with runs that
+// stand, each a *store.EntryError. The store finds them as it refuses them: beside a run that no job
+// has.
 func (r *Runtime) conflicts(ctx context.Context, single bool, subs []store.Submission) error {
 	var good []store.Submission
 	var index []int
 	for i, sub := range subs {
-		if sub.Run != nil && sub.Run.IdempotencyKey != "" {
+		if sub.Run != nil && mayConflict(&sub) {
 			good, index = append(good, sub), append(index, i)
 		}
 	}
@@ -122,14 +120,26 @@ func (r *Runtime) conflicts(ctx context.Context, single bool, subs []store.Submi
 		return nil
 	}
 	var found []error
-	var entry *store.EntryError
-	var conflict *store.KeyConflict
 	for _, e := range joined.Unwrap() {
-		if errors.As(e, &entry) && errors.As(e, &conflict) {
-			found = append(found, &store.EntryError{Index: index[entry.Index], Err: conflict})
+		var entry *store.EntryError
+		if errors.As(e, &entry) && !errors.Is(e, store.ErrNotFound) {
+			found = append(found, &store.EntryError{Index: index[entry.Index], Err: inCall(entry.Err, index)})
 		}
 	}
 	return errors.Join(found...)
+}
+
+func mayConflict(sub *store.Submission) bool {
+	return sub.Run.IdempotencyKey != "" ||
+		sub.Unique != nil && sub.Unique.Conflict == jobs.ConflictReject
+}
+
+// inCall lets a conflict with another entry name that one's place in the call.
+func inCall(err error, index []int) error {
+	if _, entry := store.ConflictOf(err); entry != nil && *entry != nil {
+		*entry = &index[**entry]
+	}
+	return err
 }
 
 func at(single bool, i int, location string) string {

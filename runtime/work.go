@@ -6,108 +6,37 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
 )
 
-// attempt is one execution under way.
-type attempt struct {
-	lease    store.Lease
-	output   *output
-	deadline time.Time
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	kill     chan struct{}
-	killed   sync.Once
-	grace    time.Duration // of a script, between TERM and KILL
-}
-
-// stop ends the attempt for a cause; the kind may take its grace.
-func (a *attempt) stop(cause error) { a.cancel(cause) }
-
-// hardStop ends it without grace.
-func (a *attempt) hardStop() { a.killed.Do(func() { close(a.kill) }) }
-
-// actives are the attempts under way, by run.
-type actives struct {
-	mu    sync.Mutex
-	byRun map[jobs.ID]*attempt
-}
-
-func (s *actives) init() { s.byRun = map[jobs.ID]*attempt{} }
-
-func (s *actives) add(a *attempt) {
-	s.mu.Lock()
-	s.byRun[a.lease.Run.ID] = a
-	s.mu.Unlock()
-}
-
-func (s *actives) get(id jobs.ID) *attempt {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.byRun[id]
-}
-
-// remove forgets an attempt that is over. The next one of its run may be under way already.
-func (s *actives) remove(c completion) {
-	if c.attempt == nil {
-		return
-	}
-	s.mu.Lock()
-	if s.byRun[c.lease.Run.ID] == c.attempt {
-		delete(s.byRun, c.lease.Run.ID)
-	}
-	s.mu.Unlock()
-	c.attempt.output.close()
-}
-
-func (s *actives) all() []*attempt {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]*attempt, 0, len(s.byRun))
-	for _, a := range s.byRun {
-		list = append(list, a)
-	}
-	return list
-}
-
-func (s *actives) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byRun)
-}
-
-// launch hands a run to a worker; the channel has room for every worker.
-func (d *dispatcher) launch(pool store.Pool, l store.Lease) {
-	d.active.add(d.newAttempt(l))
-	d.leases[pool] <- l
-}
-
-func (r *Runtime) newAttempt(l store.Lease) *attempt {
-	a := &attempt{lease: l, output: newOutput(l), kill: make(chan struct{}), grace: jobs.DefaultGrace}
-	a.ctx, a.cancel = context.WithCancelCause(r.base)
-	if l.Spec.Script != nil && l.Spec.Script.Grace != nil {
-		a.grace = l.Spec.Script.Grace.Std()
-	}
-	return a
-}
-
 // worker executes attempts one after another. It is kept, so that its stack is grown once.
 func (r *Runtime) worker(leases <-chan store.Lease) {
 	for l := range leases {
 		a := r.active.get(l.Run.ID)
 		report, held := r.execute(a)
-		now := r.Now()
+		now, basis := r.clock.now()
 		a.cancel(nil)
-		finish := store.Finish{Run: l.Run.ID, Number: l.Run.Counts.Number, Now: now, Held: held}
-		if held == "" {
-			finish = r.decide(l, report, now, forced{})
+		c := completion{attempt: a, outcome: outcome{lease: l, report: report, limit: a.limit}, basis: basis}
+		if held != "" {
+			c.finish = heldFinish(&l, held, now)
+		} else {
+			c.judge(a.seal())
+			c.took, c.left = time.Since(a.begun), time.Until(a.deadline)
+			c.finish = r.decide(&c.outcome, now, forced{})
 		}
-		finish.Log = a.output.fresh()
-		r.ends.add(completion{attempt: a, lease: l, report: report, finish: finish})
+		c.finish.Log = a.output.fresh()
+		r.ends.add(c)
+	}
+}
+
+// heldFinish is the end of an attempt of which nothing was executed, for want of a secret.
+func heldFinish(l *store.Lease, held string, now jobs.Time) store.Finish {
+	return store.Finish{
+		Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Host: l.Host, Now: now, Held: held,
+		Schedule: l.Run.Schedule, Slices: l.Run.Slices + 1, Signal: jobs.Signal{Void: true},
 	}
 }
 
@@ -124,19 +53,25 @@ func (r *Runtime) execute(a *attempt) (report jobs.Report, held string) {
 			}}
 		}
 	}()
+	if a.toldBefore() {
+		return jobs.Report{ExitCode: -1}, ""
+	}
 	plan, err := r.planOf(a.ctx, a.lease.Run.Job)
 	if err != nil {
 		return jobs.Report{ExitCode: -1, Stopped: err}, ""
 	}
 	l, held, failure := r.render(a, plan.plan.Job)
-	if held != "" || failure != nil {
-		l.mask.Failure(failure)
-		return jobs.Report{ExitCode: -1, Failure: failure}, held
+	if held != "" {
+		return jobs.Report{ExitCode: -1}, held
+	}
+	a.use(l.mask)
+	if failure != nil {
+		return jobs.Report{ExitCode: -1, Failure: failure}, ""
 	}
 	return r.call(a, plan.plan, &l), ""
 }
 
-// call hands the attempt to its kind. What comes out is masked before anything of it is kept.
+// call hands the attempt to its kind.
 func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 	run, kind := a.lease.Run, r.cfg.Kinds[a.lease.Spec.Kind()]
 	if kind == nil {
@@ -144,25 +79,35 @@ func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 			Kind: jobs.FailSpawn, Type: "kind", Message: "this server executes no " + a.lease.Spec.Kind() + " jobs",
 		}}
 	}
-	timeout := run.Timeout.Std()
-	if timeout <= 0 {
-		timeout = plan.Job.TimeoutOf()
-	}
-	a.deadline = time.Now().Add(timeout)
-	ctx, cancel := context.WithDeadlineCause(a.ctx, a.deadline, jobs.ErrTimeout)
+	begun := time.Now()
+	a.limit = timeoutOf(run, plan)
+	a.deadline = begun.Add(a.limit)
+	ctx, cancel := context.WithDeadlineCause(a.ctx, begun.Add(a.limit), jobs.ErrTimeout)
 	defer cancel()
 	r.started(a)
-	log := l.mask.Writer(a.output)
+	token := r.CallbackToken(a.fence)
+	veiled := &veil{w: a.output, token: []byte(token)}
+	log := l.mask.Writer(veiled)
 	report := kind.Run(ctx, &jobs.Call{
 		Spec: *l.Spec, Fresh: l.Fresh, Run: run.ID, Job: run.Job, Operation: run.OperationID,
 		Number: run.Counts.Number, Attempt: run.Counts.Attempt(), MaxAttempts: plan.MaxAttempts(run.MaxAttempts),
-		Deadline: a.deadline, ScheduledFor: run.ScheduledFor, CorrelationID: run.CorrelationID,
-		Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
-		Judge: l.Judge, BodySecret: l.BodySecret, Mask: l.mask, Kill: a.kill, Log: log,
+		Deadline: a.deadline, ScheduledFor: run.ScheduledFor, CatchUp: run.Trigger == jobs.TriggerCatchUp,
+		CorrelationID: run.CorrelationID, Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
+		Judge: l.Judge, BodySecret: l.BodySecret, Mask: l.mask, Kill: a.kill, Log: log, Continues: run.Continues,
+		CallbackURL: r.served.callback(run.ID, a.lease.Spec.Kind()), CallbackToken: token,
+		Say: func(n *jobs.Note) string { return r.hear(a.underway, n) },
 	})
 	_ = log.Flush() // the output never fails
-	hide(l.mask, &report)
+	veiled.flush()
 	return report
+}
+
+// timeoutOf is what one attempt of a run may take, or one of its slices.
+func timeoutOf(run *jobs.Run, plan *jobs.Plan) time.Duration {
+	if run.Timeout > 0 {
+		return run.Timeout.Std()
+	}
+	return plan.Job.TimeoutOf()
 }
 
 // planOf reads a job as it stands. Where the store cannot be read it tries until ctx ends, and then
@@ -187,32 +132,85 @@ func (r *Runtime) planOf(ctx context.Context, job string) (*planned, error) {
 	}
 }
 
+// outcome is what came of an attempt, as far as what becomes of its run depends on it.
+type outcome struct {
+	lease  store.Lease
+	report jobs.Report
+	said   jobs.Said     // that the report has heard
+	limit  time.Duration // that it had; 0: it was not begun with
+	took   time.Duration // its request, or process
+	left   time.Duration // until its callback is to have come, where it waits for one from now on
+	waited bool          // it has waited for one
+}
+
+// judge makes what the attempt has said part of its report, and masks what would be kept of secrets.
+func (o *outcome) judge(j judged) {
+	o.said = j.said
+	o.report.Hear(&o.said, j.callsBack)
+	if o.report.Progress == nil { // else that came with the answer, last
+		o.report.Progress = j.progress
+	}
+	if o.report.Checkpoint == nil {
+		o.report.Checkpoint = j.checkpoint
+	}
+	if err := jobs.CheckCheckpoint(o.report.Checkpoint); err != nil {
+		o.report.Checkpoint, o.report.Notes = nil, append(o.report.Notes, "not saved: "+err.Error())
+	}
+	hide(j.mask, &o.report)
+}
+
 // forced is what the store knew better than the decision.
 type forced struct{ cancel, orphan, lost bool }
 
 // decide asks jobs.Decide and makes of it what the store is to apply.
-func (r *Runtime) decide(l store.Lease, report jobs.Report, now jobs.Time, f forced) store.Finish {
-	run := l.Run
+func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
+	run, report := o.lease.Run, o.report
 	e, _ := r.planOf(r.base, run.Job) // which never ends
-	counts := run.Counts
+	progress := run.Progress
+	if report.Progress != nil {
+		progress = report.Progress
+	}
 	t := jobs.Decide(jobs.Ending{
-		Plan: e.plan, Counts: counts, MaxAttempts: run.MaxAttempts, RunAt: run.RunAt,
+		Plan: e.plan, Counts: run.Counts, MaxAttempts: run.MaxAttempts, RunAt: run.RunAt,
 		CancelAsked: f.cancel || errors.Is(report.Stopped, jobs.ErrCancelled),
 		Orphaned:    f.orphan || e.deleted,
-		Report:      report, Payload: run.Payload, Progress: run.Progress,
-		Timeout: run.Timeout.Std(), Lost: f.lost, Now: now, Random: jitter(),
+		Report:      report, Checkpoint: o.lease.Checkpoint, Continues: run.Continues, Payload: run.Payload, Progress: progress,
+		Timeout: o.limit, Lost: f.lost, Now: now, Random: jitter(),
 	})
 	finish := store.Finish{
-		Run: run.ID, Number: counts.Number, Job: run.Job, Queue: e.plan.Job.QueueOf(), Version: run.Version,
-		Priority: run.Priority, Started: l.Started, Now: now, HTTPStatus: report.HTTPStatus,
-		ExitCode: report.ExitCode, OutputTail: report.OutputTail, Transition: t,
+		Run: run.ID, Number: run.Counts.Number, Job: run.Job, Host: o.lease.Host, Schedule: run.Schedule,
+		Queue: e.plan.Job.QueueOf(), Version: run.Version, Priority: run.Priority, Started: o.lease.Started, Now: now,
+		HTTPStatus: report.HTTPStatus, ExitCode: report.ExitCode, OutputTail: report.OutputTail, Transition: t,
+		Checkpoint: report.Checkpoint, Progress: report.Progress, Slices: run.Slices + 1, CheckpointKey: run.Keys.Checkpoint,
+		Told: told(&o.said, &t),
 	}
-	finish.Checkpoint = report.Checkpoint
-	if t.State == jobs.Succeeded {
+	finish.Signal = jobs.SignalOf(&report)
+	finish.Signal.Ended = finish.Signal.Ended || f != forced{}
+	switch {
+	case o.waited:
+		finish.Signal.HTTPStatus = 0 // that answer was heard when it came
+	case run.Slices > 0:
+		finish.Signal.Started = now.Add(-o.took) // not those before it
+	}
+	switch t.State {
+	case jobs.Waiting:
+		finish.Until = now.Add(o.left)
+	case jobs.Succeeded:
 		finish.Result, finish.Truncated = report.Result, report.ResultTruncated
-		finish.Spawn = r.followUps(l, e.plan, report.Result, now)
+		finish.Spawn = r.followUps(o.lease, e.plan, report.Result, now)
 	}
 	return finish
+}
+
+// told is the call of an attempt that its outcome comes from, "" where it comes from none.
+func told(said *jobs.Said, t *jobs.Transition) string {
+	switch {
+	case said.Failed() && t.Error != nil && t.Error.Kind == jobs.FailReported:
+		return store.ToldFail
+	case said.Complete && t.Outcome == jobs.OutcomeSucceeded:
+		return store.ToldComplete
+	}
+	return ""
 }
 
 // runAttrs are what every line about a run carries.

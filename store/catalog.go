@@ -27,7 +27,7 @@ type Catalog interface {
 	// Documents lists those of a kind, newest first.
 	Documents(ctx context.Context, kind string, p Page) ([]*Document, string, error)
 	// DeleteDocument is refused with *NamedError while a job names it, but for the policy default:
-	// the built-in one is put back.
+	// the built-in one is put back, and so are the limits of queues and dependencies.
 	DeleteDocument(ctx context.Context, kind, name string, ifMatch *int64, by By) error
 }
 
@@ -51,7 +51,7 @@ type PutJob struct {
 
 // PutDocument is a document to be saved.
 type PutDocument struct {
-	Kind    string // KindPolicy
+	Kind    string // KindPolicy, KindQueue, KindDependency, KindSchedule
 	Name    string
 	Doc     jobs.Raw // in the one way in which equal documents are written
 	IfMatch *int64
@@ -62,6 +62,9 @@ type PutDocument struct {
 const (
 	KindJob    = jobs.RefJob
 	KindPolicy = jobs.RefPolicy
+
+	KindQueue      = "queue"
+	KindDependency = "dependency"
 )
 
 // Document is what is registered besides jobs.

@@ -7,6 +7,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"nightshift/jobs"
@@ -33,6 +34,9 @@ type Store interface {
 	Access
 	History
 	Ledger
+	Sharing
+	Schedules
+	Underway
 	Close() error
 }
 
@@ -58,8 +62,6 @@ type Queue interface {
 	Remove(ctx context.Context, id jobs.ID, by By) error
 	// AppendLog keeps pieces of the output of attempts under way.
 	AppendLog(ctx context.Context, pieces []LogPiece) error
-	// Shift moves the due times of retrying runs after the wall clock was set.
-	Shift(ctx context.Context, step time.Duration) error
 	// Release gives the runs that wait for one of these secrets another try: after a start, and
 	// when one can be read that could not. It takes so many that others can write in between; more:
 	// some wait still.
@@ -83,9 +85,17 @@ type History interface {
 	// since, oldest first, with payload, counts and, as Attempts, those that failed. It reads few
 	// at a time; each may be slow: it is called outside of transactions.
 	FailedAttempts(ctx context.Context, job string, since jobs.Time, each func(*jobs.Run) error) error
+	// Events are those after one, oldest first.
+	Events(ctx context.Context, after int64, limit int) ([]Event, error)
+	// NewestEvent is the id of the last event there was, kept or not; 0: there was none.
+	NewestEvent(ctx context.Context) (int64, error)
+	// EventList is the list of them, newest first. As with Runs a page may hold fewer than asked
+	// for while there is a cursor to go on with.
+	EventList(ctx context.Context, f EventFilter, p Page) ([]Event, string, error)
 	// Prune looks at up to limit runs, oldest first from where it stopped, then at keys, and
 	// deletes those past their time; done: it has seen all and begins anew. A failure is kept
-	// until it was made good by a requeue that succeeded, and from then on as its job says.
+	// until it was made good by a requeue that succeeded, and from then on as its job says. Events
+	// and the audit are kept for 90 days.
 	Prune(ctx context.Context, now jobs.Time, limit int) (done bool, err error)
 	// Stats counts unfinished runs by state; states without runs are left out.
 	Stats(ctx context.Context) (map[jobs.State]int, error)
@@ -98,6 +108,8 @@ type Ledger interface {
 	Audit(ctx context.Context, p Page) ([]AuditEntry, string, error)
 	// Floor is the largest number (jobs.ID.Seq) of any run, deleted ones included.
 	Floor(ctx context.Context) (int64, error)
+	// Clock is what a claim has kept last; "": nothing.
+	Clock(ctx context.Context) (string, error)
 	// Probe writes a row: nil says that the store takes work.
 	Probe(ctx context.Context, now jobs.Time) error
 	// Tidy does small upkeep: a checkpoint, freeing pages. idle: nothing was written for a minute.
@@ -144,6 +156,12 @@ type Submission struct {
 	// gives the earlier run, whatever the payload. "": none.
 	Delivery string
 	KeyTTL   time.Duration // of the key and the delivery
+	// Unique folds the run into one that stands; nil: it does not.
+	Unique *jobs.UniqueRun
+	// Quiet: nobody is there to be told of a conflict. It acts as existing, and is noted on the
+	// run that stands, as from By.
+	Quiet bool
+	By    string
 }
 
 // Submitted says what became of a submission.
@@ -155,13 +173,20 @@ type Submitted struct {
 	Duplicate bool
 	Operation jobs.ID
 	DueAt     jobs.Time
+	HeldBy    *jobs.HeldBy // of a new run that is queued; nil: only a worker
+
+	// Unique is set where an earlier run stands for this one by its unique key, UniqueUntil
+	// until when; zero: until it starts or ends. Replaced: it has taken the payload.
+	Unique      bool
+	UniqueUntil jobs.Time
+	Replaced    bool
 }
 
 // EntryError is what is wrong with one submission of a batch, or with one entry of Changes.
 type EntryError struct {
 	Index int
-	Kind  string // KindJob, KindPolicy: of which list of Changes; "": of a batch
-	Err   error  // ErrNotFound: the job; *KeyConflict; of Changes: see Catalog.Save
+	Kind  string // KindJob: of the jobs of Changes, that of a document: of its documents; "": of a batch
+	Err   error  // ErrNotFound: the job; *KeyConflict, *UniqueConflict; of Changes: see Catalog.Save
 }
 
 func (e *EntryError) Error() string { return e.Err.Error() }
@@ -171,10 +196,59 @@ func (e *EntryError) Unwrap() error { return e.Err }
 type KeyConflict struct {
 	Key string
 	Run jobs.ID
+	// Entry is the one of the same call that would have made Run; nil: that was there before.
+	Entry *int
 }
 
 func (e *KeyConflict) Error() string {
-	return "idempotency key " + e.Key + " was used with another payload by run " + e.Run.String()
+	by := "run " + e.Run.String()
+	if e.Entry != nil {
+		by = "entry " + strconv.Itoa(*e.Entry)
+	}
+	return "idempotency key " + e.Key + " was used with another payload by " + by
+}
+
+// UniqueConflict is a run that must not be made while another of its kind stands.
+type UniqueConflict struct {
+	Job   string
+	Run   jobs.ID   // that stands
+	Until jobs.Time // zero: until it starts or ends, as While says
+	While string
+	// Entry is the one of the same call that would have made Run; nil: that was there before.
+	Entry *int
+}
+
+func (e *UniqueConflict) Error() string {
+	text := "run " + e.Run.String()
+	if e.Entry != nil {
+		text = "the run of entry " + strconv.Itoa(*e.Entry)
+	}
+	return text + " of job " + e.Job + " stands for it " + StandsUntil(e.While, e.Until)
+}
+
+// ConflictOf gives the run that a conflict is with, and where the conflict keeps the entry that would
+// have made it; nil: the error is no conflict.
+func ConflictOf(err error) (run jobs.ID, entry **int) {
+	var key *KeyConflict
+	var unique *UniqueConflict
+	switch {
+	case errors.As(err, &key):
+		return key.Run, &key.Entry
+	case errors.As(err, &unique):
+		return unique.Run, &unique.Entry
+	}
+	return jobs.ID{}, nil
+}
+
+// StandsUntil says in words until when a run stands by its unique key.
+func StandsUntil(while string, until jobs.Time) string {
+	switch {
+	case until != 0:
+		return "until " + until.String()
+	case while == jobs.WhileQueued:
+		return "until it starts"
+	}
+	return "until it ends"
 }
 
 // Pool is the sort of worker a run needs. The numbers are stored.
@@ -187,6 +261,11 @@ const (
 	PoolMail    Pool = 2
 	Pools            = 3
 )
+
+// String is the kind of the jobs whose runs need it.
+func (p Pool) String() string {
+	return [Pools]string{jobs.KindWebhook, jobs.KindScript, jobs.KindMail}[p]
+}
 
 // PoolOf is the sort of worker that a kind of job needs.
 func PoolOf(kind string) Pool {
@@ -201,8 +280,17 @@ func PoolOf(kind string) Pool {
 
 // Claim asks for work.
 type Claim struct {
-	Now      jobs.Time
+	Now jobs.Time
+	// Shift is by how much the wall clock was set since the claim before: what stands for a wait
+	// that was given as a duration is moved along before anything else.
+	Shift time.Duration
+	// Clock is kept with it: what Ledger.Clock gives the next start. "": as it was.
+	Clock string
+	// First is set of a process's first claim. Starts that lie ahead of Now, for the clock was set
+	// back while nothing could see it, count as of now: a rate must not hold until then.
+	First    bool
 	Free     [Pools]int // workers
+	Workers  [Pools]int // that there are, busy ones too: half of them, and at least one, may catch up
 	Finished []Finish   // the attempts that ended since the last claim
 	Hold     bool       // drain: take nothing
 }
@@ -211,8 +299,9 @@ type Claim struct {
 type Claimed struct {
 	Leases  []Lease
 	Results []FinishResult // one per Finish, in order
-	NextDue jobs.Time      // when the next scheduled or retrying run falls due; zero: none
-	More    bool           // more fell due than one claim moves: claim again
+	NextDue jobs.Time      // when the next scheduled or retrying run falls due or a gate may open; zero: none
+	More    bool           // there is more to do than one claim does: claim again
+	Events  bool           // events were kept
 }
 
 // Lease is the right to execute one attempt of a run. Run and Number together are its
@@ -220,11 +309,17 @@ type Claimed struct {
 type Lease struct {
 	Run      *jobs.Run // with payload; Counts.Number is the number of this execution
 	Spec     *jobs.Spec
+	Host     string    // host:port that it calls; "": none
 	Started  jobs.Time // of this execution
 	Deleted  bool      // the job has been deleted meanwhile
 	LogBytes int64     // kept for the run so far
-	// Checkpoint is what the operation has saved; nil: nothing.
+	// Checkpoint is what the operation, or its checkpoint key, has saved; nil: nothing.
 	Checkpoint jobs.Raw
+	// Log is what is kept of this attempt's output already, in order: of one that goes on with its
+	// next slice, or waits.
+	Log []LogPiece
+	// Said is what the attempt has said of its outcome (Underway.Say); nil: nothing.
+	Said *jobs.Said
 }
 
 // Finish is the end of one attempt and what becomes of the run.
@@ -233,6 +328,8 @@ type Finish struct {
 	Number     int
 	Job        string
 	Queue      string // the job's as it stands
+	Host       string // as the lease has it
+	Schedule   string // of the run
 	Version    int
 	Priority   int
 	Started    jobs.Time
@@ -245,12 +342,25 @@ type Finish struct {
 	Truncated  bool
 	Log        []LogPiece // the last of it
 
-	// Checkpoint is what the operation's next attempt starts from; nil: as it was. A success drops
-	// it.
+	// Checkpoint is what the operation's next attempt, or slice, starts from; nil: as it was, null:
+	// there is none any more. A success drops it.
 	Checkpoint jobs.Raw
+	// Progress is the last that the attempt has said; nil: as it was.
+	Progress *jobs.Progress
+	// Slices is how many requests the attempt has made one after another; 0: 1.
+	Slices int
+	// CheckpointKey is that of the run; nil: none.
+	CheckpointKey *string
+	// Until is by when a run that is Waiting now must have called back.
+	Until jobs.Time
+	// Told is the call that ended the attempt, so that it is known again when it is repeated: ToldComplete,
+	// ToldFail; "": none.
+	Told string
 	// Spawn are the runs that follow, made if the finish is applied. Those whose job does not stand
 	// any more are left out: the reason of the decision says so.
 	Spawn []Submission
+	// Signal is what the end says about what the attempt called.
+	Signal jobs.Signal
 	// Held is the secret for want of which nothing was executed, "" where it was. The run is as it
 	// was before the claim, and waits until the secret is put or all are released. Who finds the
 	// secret after this was applied must release: it may have come in between.
@@ -266,17 +376,6 @@ type FinishResult struct {
 	CancelAsked bool
 	Orphaned    bool
 	Spawned     []Submitted // those that were made
-}
-
-// Requeue asks for a new run in place of an ended one.
-type Requeue struct {
-	Of      jobs.ID
-	ID      jobs.ID // of the new run
-	Payload jobs.Raw
-	Reset   bool
-	Trigger jobs.Trigger
-	By      By
-	Creator string // the token's name
 }
 
 // LogPiece is a piece of the output of one attempt. Pieces are numbered from 0 within an

@@ -19,12 +19,14 @@ type applyCmd struct {
 
 // Help says what a file may hold.
 func (applyCmd) Help() string {
-	return `A file holds "jobs" and "policies", each a list, or a map by name. "defaults" are fields for all jobs
-of the file that say nothing else. "webhook: URL" and "script: TEXT" are short forms. A folder gives its
-*.yaml, *.yml and *.json, not those below it.
+	return `A file holds "jobs", "schedules", "policies", "queues" and "dependencies", each a list, or a map by name.
+"defaults" are fields for all jobs of the file that say nothing else; "timezone" there is for cron lines that
+say none. "webhook: URL" and "script: TEXT" are short forms. A folder gives its *.yaml, *.yml and *.json, not
+those below it.
 
 All files together are one change: all of it is made, or nothing. What stands already is left as it is, and
-so is pausing. A policy or job that a document names must stand or be in one of the files.
+so is pausing. A policy or job that a document names must stand or be in one of the files; queues and
+dependencies come to be by being named.
 
   nightshift apply -f jobs/ --dry-run
   nightshift apply -f jobs/ --prune
@@ -43,7 +45,7 @@ func (cmd applyCmd) Run(s *session) error {
 		return err
 	}
 	done, err := c.Apply(s.ctx, client.Apply{
-		Policies: set.policies, Jobs: set.jobs, Set: cmd.Set, DryRun: cmd.DryRun, Prune: cmd.Prune,
+		Documents: set.Documents, Set: cmd.Set, DryRun: cmd.DryRun, Prune: cmd.Prune,
 	})
 	var problem *client.Problem
 	if errors.As(err, &problem) && len(problem.Errors) > 0 {

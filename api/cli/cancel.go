@@ -32,7 +32,7 @@ func (cmd cancelCmd) Run(s *session) error {
 type requeueCmd struct {
 	Of      string `arg:"" name:"run" help:"The id of an ended run."`
 	Payload string `placeholder:"JSON" help:"Another payload; @FILE reads a file, - the standard input."`
-	Reset   bool   `help:"A new operation: receivers see a new Idempotency-Key."`
+	Reset   bool   `help:"A new operation: no checkpoint, and receivers see a new Idempotency-Key."`
 	Note    string `placeholder:"TEXT" help:"Why."`
 	Wait    bool   `help:"Wait for the end of the new run; exit 1 unless it succeeded."`
 }

@@ -30,24 +30,34 @@ const (
 
 // commands are all commands.
 type commands struct {
-	Serve    serveCmd    `cmd:"" help:"Run the server."`
-	Apply    applyCmd    `cmd:"" help:"Register the jobs and policies of files, all or nothing."`
-	Export   exportCmd   `cmd:"" help:"Print policies and jobs as a job file."`
-	Schema   schemaCmd   `cmd:"" help:"Print a JSON Schema of job files, for editors."`
-	Run      runCmd      `cmd:"" help:"Run a job."`
-	Runs     runsCmd     `cmd:"" help:"List or show runs."`
-	Logs     logsCmd     `cmd:"" help:"Print what a run, or the newest run of a job, printed."`
-	Cancel   cancelCmd   `cmd:"" help:"Cancel runs."`
-	Requeue  requeueCmd  `cmd:"" help:"Run an ended run again."`
-	Jobs     jobsCmd     `cmd:"" help:"List, show or change jobs."`
-	Policies policiesCmd `cmd:"" help:"List, show or change retry policies."`
-	Rules    rulesCmd    `cmd:"" help:"Try rules on failures, told or recorded."`
-	Pause    pauseCmd    `cmd:"" help:"Pause a job: nothing of it starts."`
-	Resume   resumeCmd   `cmd:"" help:"Resume a job that is paused, or the server after a drain."`
-	Secrets  secretsCmd  `cmd:"" help:"List, set or delete secrets, or rotate their key."`
-	Tokens   tokensCmd   `cmd:"" help:"List, create or revoke tokens."`
-	Drain    drainCmd    `cmd:"" help:"Start no attempt until resume; wait until none runs."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Serve        serveCmd        `cmd:"" help:"Run the server."`
+	Apply        applyCmd        `cmd:"" help:"Register the jobs, schedules, policies, queues and dependencies of files, all or nothing."`
+	Export       exportCmd       `cmd:"" help:"Print policies, queues, dependencies, jobs and schedules as a job file."`
+	Schema       schemaCmd       `cmd:"" help:"Print a JSON Schema of job files, for editors."`
+	Run          runCmd          `cmd:"" help:"Run a job."`
+	Runs         runsCmd         `cmd:"" help:"List or show runs."`
+	Logs         logsCmd         `cmd:"" help:"Print what a run, or the newest run of a job, printed."`
+	Events       eventsCmd       `cmd:"" help:"List or follow what is worth telling, such as a dependency that is held."`
+	Cancel       cancelCmd       `cmd:"" help:"Cancel runs."`
+	Requeue      requeueCmd      `cmd:"" help:"Run an ended run again."`
+	Jobs         jobsCmd         `cmd:"" help:"List, show or change jobs."`
+	Schedules    schedulesCmd    `cmd:"" help:"List, show or change schedules, what became of their ticks, and previews."`
+	Policies     policiesCmd     `cmd:"" help:"List, show or change retry policies."`
+	Rules        rulesCmd        `cmd:"" help:"Try rules on failures, told or recorded."`
+	Queues       queuesCmd       `cmd:"" help:"List or show queues, drop their limits, pause or resume them."`
+	Dependencies dependenciesCmd `cmd:"" help:"List or show what runs share, trip or reset breakers, drop limits, pause or resume."`
+	Pause        pauseCmd        `cmd:"" help:"Pause a job, a schedule, a queue or a dependency."`
+	Resume       resumeCmd       `cmd:"" help:"Resume what is paused, or the server after a drain."`
+	Secrets      secretsCmd      `cmd:"" help:"List, set or delete secrets, or rotate their key."`
+	Tokens       tokensCmd       `cmd:"" help:"List, create or revoke tokens."`
+	Drain        drainCmd        `cmd:"" help:"Start no attempt until resume; wait until none runs."`
+	Import       importCmd       `cmd:"" help:"Print a job file made of a crontab, or of the crons of a vercel.json."`
+	Version      versionCmd      `cmd:"" help:"Print the version."`
+
+	Checkpoint checkpointCmd `cmd:"" help:"Inside a script: print or save what the next attempt starts from."`
+	Progress   progressCmd   `cmd:"" help:"Inside a script: say how far it is, such as 40/100."`
+	Result     resultCmd     `cmd:"" help:"Inside a script: set the result of the run."`
+	Fail       failCmd       `cmd:"" help:"Inside a script: say that the attempt has failed, and why."`
 
 	Remote remoteFlags `embed:""`
 	JSON   bool        `name:"json" help:"Print JSON."`
@@ -86,7 +96,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, parts Pa
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(numbersAreNoFlags(args))
 	if code >= 0 { // --help
 		return code
 	}
@@ -122,7 +132,9 @@ func (s *session) exit(err error) int {
 		return exitFailed
 	}
 	fmt.Fprintf(s.stderr, "nightshift: %s\n", err)
+	var ofAttempt attemptError
 	switch {
+	case errors.As(err, &ofAttempt): // another token or server would be no help
 	case client.StatusOf(err) == 401:
 		fmt.Fprintln(s.stderr, "Give a token with --token or NIGHTSHIFT_TOKEN, or call from the "+
 			"folder of the server's nightshift.db.token.")

@@ -85,7 +85,7 @@ func TestRunsShowSaysThatWorkersAreBusy(t *testing.T) {
 	slow := strings.Fields(p.cli("run", "slow").want(0).stdout)[0]
 	p.until("it runs", func() bool { return strings.Contains(p.cli("runs", "show", slow).stdout, "It runs since") })
 	behind := strings.Fields(p.cli("run", "say").want(0).stdout)[0]
-	p.cli("runs", "show", behind).want(0).has("It has not started: it waits for a free worker")
+	p.cli("runs", "show", behind).want(0).has("It has not started: it waits for a free worker: 1 of 1 script workers are busy.")
 	p.cli("drain", "--wait", "50ms").want(1).has("1 attempt runs")
 	p.cli("cancel", slow).want(0)
 	p.until("it is cancelled", func() bool {

@@ -78,7 +78,7 @@ func (p *printer) changes(list []jobs.Change) {
 }
 
 func (p *printer) change(indent int, name string, c *jobs.Change) {
-	before, after := absent(c.Before), absent(c.After)
+	before, after := string(c.Before), string(c.After)
 	switch {
 	case before == "":
 		p.value1(indent, signAdded, name, after)
@@ -113,14 +113,6 @@ func (p *printer) value1(indent int, sign rune, name, value string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		p.signed(indent+4, sign, visible(line))
 	}
-}
-
-// absent is "" for null, which documents say by leaving out.
-func absent(r jobs.Raw) string {
-	if string(r) == "null" {
-		return ""
-	}
-	return string(r)
 }
 
 // longText is the text that a JSON string holds.

@@ -65,16 +65,8 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts run", n)
 }
 
-type resumeCmd struct {
-	Job  string `arg:"" optional:"" help:"The job; without one, the server."`
-	Note string `placeholder:"TEXT" help:"Why (for a job)."`
-}
-
-// Run resumes a job, or the server.
-func (cmd resumeCmd) Run(s *session) error {
-	if cmd.Job != "" {
-		return jobsResumeCmd(cmd).Run(s)
-	}
+// resumeServer ends a drain.
+func (s *session) resumeServer() error {
 	c, err := s.client()
 	if err != nil {
 		return err

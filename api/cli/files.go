@@ -16,10 +16,8 @@ import (
 
 // fileSet is what several files set together.
 type fileSet struct {
-	policies   []*jobs.Policy
-	jobs       []*jobs.Job
-	fromPolicy []origin // of each policy
-	from       []origin // of each job
+	jobs.Documents
+	from map[string][]origin // where they were written, by kind
 }
 
 // origin is where a document was written.
@@ -37,7 +35,7 @@ func readFiles(paths []string, stdin io.Reader) (*fileSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &fileSet{}
+	set := &fileSet{from: map[string][]origin{}}
 	var wrong []error
 	seen := map[string]string{}
 	for _, path := range paths {
@@ -57,26 +55,19 @@ func readFiles(paths []string, stdin io.Reader) (*fileSet, error) {
 
 // add takes what a file holds, and tells of names that stand in another one. seen has their places.
 func (set *fileSet) add(file *jobs.File, seen map[string]string) (wrong []error) {
-	unique := func(kind, name string, place func(int, []jobs.Fault) []jobs.FileFault, i int) {
-		at := place(i, []jobs.Fault{{Location: "name"}})[0]
-		here := fmt.Sprintf("%s:%d:%d", at.File, at.Line, at.Column)
-		if other := seen[kind+" "+name]; other != "" {
-			at.Message = fmt.Sprintf("the %s %s stands at %s too", kind, name, other)
-			wrong = append(wrong, errors.New(at.String()))
-			return
+	for _, kind := range jobs.FileKinds {
+		for i, name := range file.Names(kind) {
+			set.from[kind] = append(set.from[kind], origin{file, i})
+			at := file.PlaceFaults(kind, i, []jobs.Fault{{Location: "name"}})[0]
+			if other := seen[kind+" "+name]; other != "" {
+				at.Message = fmt.Sprintf("the %s %s stands at %s too", kind, name, other)
+				wrong = append(wrong, errors.New(at.String()))
+				continue
+			}
+			seen[kind+" "+name] = fmt.Sprintf("%s:%d:%d", at.File, at.Line, at.Column)
 		}
-		seen[kind+" "+name] = here
 	}
-	for i, p := range file.Policies {
-		unique("policy", p.Name, file.PlacePolicyFaults, i)
-		set.policies = append(set.policies, p)
-		set.fromPolicy = append(set.fromPolicy, origin{file, i})
-	}
-	for i, j := range file.Jobs {
-		unique("job", j.Name, file.PlaceFaults, i)
-		set.jobs = append(set.jobs, j)
-		set.from = append(set.from, origin{file, i})
-	}
+	set.Add(&file.Documents)
 	return wrong
 }
 
@@ -126,7 +117,7 @@ func readFile(path string, stdin io.Reader) (name string, data []byte, err error
 	return name, data, err
 }
 
-var documentLocation = regexp.MustCompile(`^(?:body\.)?(jobs|policies)\[(\d+)\]\.?(.*)$`)
+var documentLocation = regexp.MustCompile(`^(?:body\.)?([a-z]+)\[(\d+)\]\.?(.*)$`)
 
 // placed says in which file, line and column the faults are that a server found.
 func (set *fileSet) placed(faults []jobs.Fault) error {
@@ -143,19 +134,11 @@ func (set *fileSet) place(f jobs.Fault) string {
 		return clean(strings.TrimPrefix(f.Location+": "+f.Message, ": "))
 	}
 	i, _ := strconv.Atoi(m[2])
-	from := set.from
-	if m[1] == "policies" {
-		from = set.fromPolicy
+	for kind, list := range jobs.FileLists {
+		if from := set.from[kind]; list == m[1] && i < len(from) {
+			found := []jobs.Fault{{Location: m[3], Message: clean(f.Message)}}
+			return from[i].file.PlaceFaults(kind, from[i].at, found)[0].String()
+		}
 	}
-	if i >= len(from) {
-		return clean(f.Location + ": " + f.Message)
-	}
-	return from[i].place(m[1] == "policies", jobs.Fault{Location: m[3], Message: clean(f.Message)})
-}
-
-func (o origin) place(policy bool, f jobs.Fault) string {
-	if policy {
-		return o.file.PlacePolicyFaults(o.at, []jobs.Fault{f})[0].String()
-	}
-	return o.file.PlaceFaults(o.at, []jobs.Fault{f})[0].String()
+	return clean(f.Location + ": " + f.Message)
 }

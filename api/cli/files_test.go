@@ -46,16 +46,56 @@ func TestApplyTakesFoldersFilesAndTheStandardInput(t *testing.T) {
 func TestANameInTwoFilesIsOneFaultWithBothPlaces(t *testing.T) {
 	p := start(t, t.TempDir())
 	dir := folder(t, map[string]string{
-		"a.yaml": "jobs:\n- {name: one, script: x}\npolicies: {p: {}}\n",
-		"b.yaml": "jobs:\n\n- {script: x, name: one}\n- {name: two, script: x}\npolicies: {p: {}}\n",
+		"a.yaml": "jobs:\n- {name: one, script: x}\npolicies: {p: {}}\nqueues: {one: {}}\n",
+		"b.yaml": "jobs:\n\n- {script: x, name: one}\n- {name: two, script: x}\npolicies: {p: {}}\nqueues:\n- name: one\n",
 	})
 	o := p.cli("apply", "-f", dir).want(1)
 	a, b := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
-	o.has(b+":3:21: jobs[0].name: the job one stands at "+a+":2:10 too", b+":5:15: policies.p.name: the policy p stands at "+a+":3:15 too")
-	if n := strings.Count(o.stderr, "stands at"); n != 2 {
+	o.has(b+":3:21: jobs[0].name: the job one stands at "+a+":2:10 too", b+":5:15: policies.p.name: the policy p stands at "+a+":3:15 too",
+		b+":7:9: queues[0].name: the queue one stands at "+a+":4:15 too")
+	if n := strings.Count(o.stderr, "stands at"); n != 3 {
 		t.Errorf("%d faults: %s", n, o.stderr)
 	}
 	p.cli("jobs", "show", "two").want(1)
+}
+
+func TestADryRunShowsWhatIsTurnedOff(t *testing.T) {
+	p := start(t, t.TempDir())
+	file := write(t, p.dir, "shared.yaml", `queues: {etl: {concurrency: 2}, mail: {}}
+dependencies:
+  stripe: {concurrency: 5, rate: {limit: 100, per: 1m}}
+  api.example.com:443: {breaker: null}
+`)
+	p.cli("apply", "-f", file).want(0)
+	write(t, p.dir, "shared.yaml", `queues: {etl: {concurrency: 3}}
+dependencies:
+  stripe: {concurrency: 5, rate: {limit: 50, per: 1m}, breaker: {failures: 3}}
+  api.example.com:443: {concurrency: null}
+`)
+	o := p.cli("apply", "-f", file, "--dry-run", "--prune").want(0)
+	want := `~ queue etl changed
+    ~ concurrency: 2 → 3
+~ dependency stripe changed
+    rate:
+      ~ limit: 100 → 50
+    + breaker: {"failures":3}
+~ dependency api.example.com:443 changed
+    + concurrency: null
+    - breaker: null
+- queue mail removed
+A dry run, nothing was changed: 3 changed, 1 removed.
+`
+	if o.stdout != want {
+		t.Errorf("printed\n%s, want\n%s", o.stdout, want)
+	}
+	p.cli("export").want(0).has("queues:\n  - name: etl\n    concurrency: 2\n", "  - name: api.example.com:443\n    breaker: null\n")
+	p.cli("apply", "-f", file, "--prune").want(0).has("queue mail removed")
+	p.cli("export", "--set", "default").want(0).has("    concurrency: null\n")
+	p.cli("apply", "-f", file, "--set", "other").want(1).has(
+		file+":1:15: queues.etl.name: queue etl belongs to the set default",
+		file+":4:24: dependencies[\"api.example.com:443\"].name: dependency api.example.com:443 belongs to the set default")
+	p.cli("policies", "set", "-f", write(t, p.dir, "more.yaml", "policies: {p: {}}\nqueues: {q: {}}\n")).want(2).
+		has("want a file with policies alone")
 }
 
 func TestWhatOnlyTheServerKnowsIsToldWithItsPlaceInTheFile(t *testing.T) {
@@ -205,11 +245,12 @@ func TestPoliciesAreSetShownListedAndDeleted(t *testing.T) {
 }
 
 func TestServeAppliesAFolderInTheSetDefault(t *testing.T) {
-	dir := folder(t, map[string]string{"a.yaml": "policies: {p: {max_attempts: 2}}\n", "b.yaml": "jobs: {a: {script: x, retry: {policy: p}}}\n"})
+	dir := folder(t, map[string]string{"a.yaml": "policies: {p: {max_attempts: 2}}\nqueues: {etl: {concurrency: 1}}\n", "b.yaml": "jobs: {a: {script: x, retry: {policy: p}}}\n"})
 	p := start(t, t.TempDir(), "--apply", dir)
 	if v := p.cli("jobs", "show", "a", "--json").want(0).json(); v["set"] != "default" {
 		t.Errorf("the set is %v", v["set"])
 	}
+	p.cli("export", "--set", "default").want(0).has("queues:\n  - name: etl\n    concurrency: 1\n")
 	bad := write(t, t.TempDir(), "bad.yaml", "jobs:\n  a: {script: x, retry: {policy: gone}}\n")
 	failed := start(t, t.TempDir(), "--apply", bad)
 	if code := failed.exit(); code != 1 || !strings.Contains(failed.log.String(), bad+":2:34: jobs.a.retry.policy: there is no policy gone") {

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	}
 	binary = filepath.Join(dir, "nightshift")
 	build := exec.Command("go", "build", "-o", binary, "nightshift")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // it needs nothing from the host
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)
@@ -72,9 +73,15 @@ func start(t testing.TB, dir string, args ...string) *process {
 // startWith is start with more in the environment.
 func startWith(t testing.TB, dir string, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, dir: dir, done: make(chan struct{}), out: &lockedBuffer{}, log: &lockedBuffer{}}
-	p.cmd = exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
-	p.cmd.Dir, p.cmd.Env = dir, environment(env...)
+	cmd := exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd.Dir, cmd.Env = dir, environment(env...)
+	return startCommand(t, dir, cmd)
+}
+
+// startCommand is start with a command that serves the file in a folder.
+func startCommand(t testing.TB, dir string, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, dir: dir, cmd: cmd, done: make(chan struct{}), out: &lockedBuffer{}, log: &lockedBuffer{}}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ type jobsCmd struct {
 	Show     jobsShowCmd     `cmd:"" help:"Show a job's document, and what decides about its failures."`
 	Retry    jobsRetryCmd    `cmd:"" help:"Show what decides about a job's failures, and where it comes from."`
 	Delete   jobsDeleteCmd   `cmd:"" help:"Delete a job; its history stays."`
-	Pause    pauseCmd        `cmd:"" help:"Pause a job: nothing of it starts."`
+	Pause    jobsPauseCmd    `cmd:"" help:"Pause a job: nothing of it starts."`
 	Resume   jobsResumeCmd   `cmd:"" help:"Resume a job that is paused."`
 	Versions jobsVersionsCmd `cmd:"" help:"List the versions of a job."`
 	Upgrade  jobsUpgradeCmd  `cmd:"" help:"Move unfinished runs to the newest version."`
@@ -100,13 +100,13 @@ func (s *session) counted(name string, n int, format string, args ...any) error 
 	return nil
 }
 
-type pauseCmd struct {
+type jobsPauseCmd struct {
 	Job  string `arg:"" help:"The job's name."`
 	Note string `placeholder:"TEXT" help:"Why."`
 }
 
 // Run pauses a job.
-func (cmd pauseCmd) Run(s *session) error {
+func (cmd jobsPauseCmd) Run(s *session) error {
 	return ask(s, func(c *client.Client) (jobs.Job, error) {
 		return c.PauseJob(s.ctx, cmd.Job, cmd.Note)
 	}, s.printState)

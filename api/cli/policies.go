@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
@@ -77,39 +74,10 @@ Unlike with apply, what is made belongs to no set.`
 
 // Run registers policies, one by one.
 func (cmd policiesSetCmd) Run(s *session) error {
-	set, err := readFiles([]string{cmd.File}, os.Stdin)
-	if err != nil {
-		return err
-	}
-	if len(set.jobs) > 0 || len(set.policies) == 0 {
-		return usage("%s: want a file with policies alone; for jobs there is apply -f", cmd.File)
-	}
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	for i, p := range set.policies {
-		saved, created, err := c.PutPolicy(s.ctx, p, "")
-		var problem *client.Problem
-		if errors.As(err, &problem) && len(problem.Errors) > 0 {
-			for n := range problem.Errors {
-				at := strings.TrimPrefix(strings.TrimPrefix(problem.Errors[n].Location, "body"), ".")
-				problem.Errors[n].Location = fmt.Sprintf("policies[%d].%s", i, at)
-			}
-			return set.placed(problem.Errors)
-		}
-		switch {
-		case err != nil:
-			return err
-		case s.out.json:
-			s.out.value(&saved)
-		case created:
-			s.out.line("policy %s created", clean(saved.Name))
-		default:
-			s.out.line("policy %s saved", clean(saved.Name))
-		}
-	}
-	return nil
+	return setEach(s, cmd.File, jobs.RefPolicy, func(docs *jobs.Documents) []*jobs.Policy { return docs.Policies },
+		func(c *client.Client, p *jobs.Policy) (saved jobs.Policy, created bool, err error) {
+			return c.PutPolicy(s.ctx, p, "")
+		}, func(p *jobs.Policy, how string) { s.out.line("policy %s %s", clean(p.Name), how) })
 }
 
 type policiesDeleteCmd struct {

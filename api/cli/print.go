@@ -144,6 +144,16 @@ func fromNow(t jobs.Time, now time.Time) string {
 	return "in " + roundly(d.Round(time.Millisecond))
 }
 
+// inWords says when an instant comes: "in 12s, at 14:03:07", with its day where that is another one.
+func inWords(t jobs.Time, now time.Time) string {
+	at, here := t.Std().Local(), now.Local()
+	layout := "15:04:05"
+	if at.Year() != here.Year() || at.YearDay() != here.YearDay() {
+		layout = "2006-01-02 15:04:05"
+	}
+	return fromNow(t, now) + ", at " + at.Format(layout)
+}
+
 func text(s *string) string {
 	if s == nil {
 		return ""

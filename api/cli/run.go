@@ -52,12 +52,28 @@ func (cmd runCmd) Run(s *session) error {
 		s.out.value(&run)
 		return nil
 	}
-	note := ""
-	if run.Duplicate != nil && *run.Duplicate {
-		note = " (it was made before, with the same key)"
-	}
-	s.out.line("%s %s%s", run.ID, clean(run.State), note)
+	s.out.line("%s %s%s", run.ID, clean(run.State), standing(&run))
 	return nil
+}
+
+// standing says why an enqueue was answered with an earlier run; "": it was not.
+func standing(r *wire.Run) string {
+	switch {
+	case r.Duplicate == nil || !*r.Duplicate:
+		return ""
+	case !r.UniqueUntil.Told():
+		return " (it was made before, with the same key)"
+	}
+	until := "until it ends"
+	switch {
+	case r.UniqueUntil.At() != 0:
+		until = "until " + clock(r.UniqueUntil.At())
+	case r.Replaced:
+		until = "until it starts; it has taken the payload"
+	case r.StartedAt == 0:
+		until = "until it starts or ends, as the job says"
+	}
+	return " (an earlier run, which stands " + until + ")"
 }
 
 func (cmd runCmd) request() (req client.Request, err error) {
@@ -102,7 +118,7 @@ func payloadOf(flag string) (jobs.Raw, error) {
 // await prints the log of a run as it comes, and at last what became of it.
 func (s *session) await(c *client.Client, run wire.Run) error {
 	if !s.out.json {
-		fmt.Fprintf(s.stderr, "run %s of %s\n", run.ID, clean(run.Job))
+		fmt.Fprintf(s.stderr, "run %s of %s%s\n", run.ID, clean(run.Job), standing(&run))
 		log := &lastByte{w: s.out.w, b: '\n'}
 		if err := s.follow(c, run.ID, log); err != nil {
 			return err
@@ -153,7 +169,7 @@ func untilEnd(ctx context.Context, c *client.Client, id jobs.ID) (wire.Run, erro
 	}
 }
 
-// Following a log outlives a restart of the server of about reconnects × reconnectAfter.
+// Following outlives a restart of the server of about reconnects × reconnectAfter.
 const (
 	reconnects     = 30
 	reconnectAfter = time.Second
@@ -162,15 +178,24 @@ const (
 // follow copies the log of a run to w until it has ended.
 func (s *session) follow(c *client.Client, id jobs.ID, w io.Writer) error {
 	at := int64(0)
+	return s.persist(func() (came bool, err error) {
+		before := at
+		_, at, err = c.Follow(s.ctx, id, at, w)
+		return at > before, err
+	})
+}
+
+// persist calls once until it succeeds, and again where the server is not there for a while. came:
+// something did, so that the while begins anew.
+func (s *session) persist(once func() (came bool, err error)) error {
 	for left := reconnects; ; left-- {
-		_, next, err := c.Follow(s.ctx, id, at, w)
+		came, err := once()
 		if err == nil || s.ctx.Err() != nil {
 			return err
 		}
-		if next > at {
+		if came {
 			left = reconnects
 		}
-		at = next
 		var problem *client.Problem
 		if left == 0 || (errors.As(err, &problem) && problem.Status < 500) {
 			return err

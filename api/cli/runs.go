@@ -12,21 +12,25 @@ import (
 )
 
 type runsCmd struct {
-	List   runsListCmd   `cmd:"" default:"withargs" help:"List runs, newest first."`
-	Show   runsShowCmd   `cmd:"" help:"Show a run, and why it has not started."`
-	RunNow runsNowCmd    `cmd:"" name:"run-now" help:"Drop what is left of a delay or backoff."`
+	List   runsListCmd `cmd:"" default:"withargs" help:"List runs, newest first."`
+	Show   runsShowCmd `cmd:"" help:"Show a run, and why it has not started."`
+	RunNow runsNowCmd  `cmd:"" name:"run-now" help:"Drop what is left of a delay or backoff."`
+
+	Checkpoint runsCheckpointCmd `cmd:"" help:"Print or delete what a run has saved for its next attempt."`
+
 	Delete runsDeleteCmd `cmd:"" help:"Delete ended runs with all that belongs to them."`
 }
 
 type runsListCmd struct {
 	Job         string   `placeholder:"NAME" help:"Of this job."`
+	Schedule    string   `placeholder:"NAME" help:"Made by ticks of this schedule: NAME, or JOB:NAME of one in a job."`
 	State       []string `placeholder:"STATE" help:"In one of these states."`
 	Queue       string   `placeholder:"NAME" help:"In this queue."`
 	Label       string   `placeholder:"KEY:VALUE" help:"With this label."`
 	Correlation string   `placeholder:"ID" help:"With this correlation id."`
 	ErrorKind   string   `placeholder:"KIND" help:"Whose last error is of this kind."`
 	ErrorType   string   `placeholder:"TYPE" help:"Whose last error is of this type."`
-	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, inbound, chain, requeue."`
+	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, schedule, catch_up, inbound, chain, requeue."`
 	Since       string   `placeholder:"TIME" help:"Made since: a time (RFC 3339), or a duration ago such as 2h."`
 	Until       string   `placeholder:"TIME" help:"Made until then."`
 	Query       string   `short:"q" placeholder:"TEXT" help:"Start of an id or correlation id, or part of an error."`
@@ -47,10 +51,10 @@ func (cmd runsListCmd) Run(s *session) error {
 			r := &list.Items[i]
 			rows[i] = []string{
 				r.ID.String(), r.Job, r.State, attemptsOf(r), clock(r.CreatedAt),
-				took(r.StartedAt, r.FinishedAt), short(noteOf(r), 60),
+				took(r.StartedAt, r.FinishedAt), tickOf(r), short(noteOf(r), 60),
 			}
 		}
-		s.out.table([]string{"RUN", "JOB", "STATE", "ATTEMPT", "CREATED", "TOOK", "NOTE"}, rows)
+		s.out.table([]string{"RUN", "JOB", "STATE", "ATTEMPT", "CREATED", "TOOK", "TICK", "NOTE"}, rows)
 		s.more(list.Next)
 	})
 }
@@ -58,7 +62,7 @@ func (cmd runsListCmd) Run(s *session) error {
 func (cmd runsListCmd) filter(now time.Time) (url.Values, error) {
 	q := url.Values{}
 	for name, value := range map[string]string{
-		"job": cmd.Job, "queue": cmd.Queue, "label": strings.Replace(cmd.Label, "=", ":", 1),
+		"job": cmd.Job, "schedule": cmd.Schedule, "queue": cmd.Queue, "label": strings.Replace(cmd.Label, "=", ":", 1),
 		"correlation_id": cmd.Correlation, "error_kind": cmd.ErrorKind, "error_type": cmd.ErrorType,
 		"trigger": cmd.Trigger, "q": cmd.Query, "state": strings.Join(cmd.State, ","),
 	} {
@@ -86,6 +90,14 @@ func attemptsOf(r *wire.Run) string {
 	return fmt.Sprintf("%d/%d", r.Attempt, *r.MaxAttempts)
 }
 
+// tickOf is the tick that made a run, and of which schedule: of one in the run's job its name there.
+func tickOf(r *wire.Run) string {
+	if r.Schedule == nil {
+		return ""
+	}
+	return clock(r.ScheduledFor) + " " + strings.TrimPrefix(*r.Schedule, r.Job+":")
+}
+
 // noteOf is the most telling thing about a run in a list.
 func noteOf(r *wire.Run) string {
 	switch {
@@ -95,6 +107,10 @@ func noteOf(r *wire.Run) string {
 		return "next attempt " + clock(r.NextAttemptAt)
 	case r.State == jobs.Failed.String() && r.Error != nil:
 		return errorText(r.Error)
+	case r.Progress != nil && (r.State == jobs.Running.String() || r.State == jobs.Waiting.String()):
+		return progressText(r.Progress)
+	case r.WaitingUntil != 0:
+		return "calls back by " + clock(r.WaitingUntil)
 	}
 	return ""
 }
@@ -107,115 +123,13 @@ func errorText(e *jobs.Failure) string {
 }
 
 func heldText(h *jobs.HeldBy) string {
-	if h.Kind == jobs.HeldPaused {
+	if h.Kind == jobs.HeldPaused && !pausedQueue(h) {
 		return "paused: " + h.Reason
 	}
 	if h.Reason != "" {
 		return h.Reason
 	}
 	return strings.TrimSpace("held by " + h.Kind + " " + h.Name)
-}
-
-type runsShowCmd struct {
-	ID string `arg:"" name:"run" help:"The run's id."`
-}
-
-// Run shows one run.
-func (cmd runsShowCmd) Run(s *session) error {
-	id, err := runID(cmd.ID)
-	if err != nil {
-		return err
-	}
-	return ask(s, func(c *client.Client) (wire.Run, error) {
-		return c.Run(s.ctx, id, 0)
-	}, s.showRun)
-}
-
-func (s *session) showRun(r *wire.Run) {
-	s.out.line("%s", why(r, time.Now()))
-	s.out.line("")
-	labels := make([]string, 0, len(r.Labels))
-	for _, key := range sortedKeys(r.Labels) {
-		labels = append(labels, key+"="+r.Labels[key])
-	}
-	s.out.fields(
-		"run", r.ID.String(),
-		"job", fmt.Sprintf("%s, version %d", r.Job, r.Version),
-		"state", r.State,
-		"trigger", r.Trigger,
-		"created", clock(r.CreatedAt)+by(r.CreatedBy),
-		"due", clock(r.RunAt),
-		"started", clock(r.StartedAt),
-		"finished", clock(r.FinishedAt),
-		"queue", r.Queue,
-		"priority", fmt.Sprint(r.Priority),
-		"labels", strings.Join(labels, " "),
-		"operation", r.OperationID.String(),
-		"correlation", text(r.CorrelationID),
-		"key", text(r.IdempotencyKey),
-		"requeued from", idText(r.RequeuedFrom),
-		"requeued to", idText(r.RequeuedTo),
-		"payload", short(string(r.Payload), 200),
-		"result", short(string(r.Result), 200),
-	)
-	if r.Attempts == nil || len(*r.Attempts) == 0 {
-		return
-	}
-	rows := make([][]string, len(*r.Attempts))
-	for i := range *r.Attempts {
-		rows[i] = attemptRow(&(*r.Attempts)[i])
-	}
-	s.out.line("")
-	s.out.table([]string{"#", "STARTED", "TOOK", "OUTCOME", "ERROR", "DECISION"}, rows)
-}
-
-func attemptRow(a *wire.Attempt) []string {
-	outcome, failure, decision := "running", "", ""
-	if a.Outcome != nil {
-		outcome = *a.Outcome
-	}
-	if a.Error != nil {
-		failure = short(errorText(a.Error), 80)
-	}
-	if a.Decision != nil {
-		decision = decisionText(a.Decision)
-	}
-	return []string{
-		fmt.Sprint(a.Number), clock(a.StartedAt), took(a.StartedAt, a.FinishedAt), outcome, failure,
-		decision,
-	}
-}
-
-// decisionText says in words what came of an attempt and why.
-func decisionText(d *jobs.Decision) string {
-	what := map[string]string{
-		"succeed": "done", "retry": "tried again", "rerun": "run again", "fail": "not tried again",
-		"cancel": "cancelled",
-	}[d.Action]
-	if what == "" {
-		what = d.Action
-	}
-	switch {
-	case d.Action == "succeed":
-		return what
-	case d.Reason == "":
-		return what + ": " + d.By
-	}
-	return what + ": " + d.Reason // a sentence that names who decided
-}
-
-func by(token *string) string {
-	if token == nil {
-		return ""
-	}
-	return " by token " + *token
-}
-
-func idText(id jobs.ID) string {
-	if id.IsNil() {
-		return ""
-	}
-	return id.String()
 }
 
 type runsNowCmd struct {

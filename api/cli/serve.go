@@ -35,12 +35,13 @@ type Parts struct {
 
 // KindConfig is what the flags say of kinds.
 type KindConfig struct {
-	Version   string
-	Listen    netip.AddrPort // the server itself, which webhooks never call
-	Private   string         // --webhook-private
-	Scripts   string         // folder of the scripts named by path; "": none
-	NoScripts bool           // none runs at all
-	Log       *slog.Logger
+	Version    string
+	Listen     netip.AddrPort // the server itself, which webhooks never call
+	Private    string         // --webhook-private
+	Scripts    string         // folder of the scripts named by path; "": none
+	NoScripts  bool           // none runs at all
+	ScriptUser string         // whom they run as whose job names nobody; "": the server's user
+	Log        *slog.Logger
 
 	SMTP, SMTPPassword, MailFrom string // --smtp, its user's password, --mail-from
 }
@@ -57,7 +58,8 @@ type serveCmd struct {
 	Listen        string        `default:"127.0.0.1:8700" env:"NIGHTSHIFT_LISTEN" placeholder:"ADDR" help:"Where to listen, ${default} unless told (${env})."`
 	URL           string        `name:"url" env:"NIGHTSHIFT_URL" placeholder:"URL" help:"Base of links and callbacks, as others reach the server (${env})."`
 	Scripts       string        `env:"NIGHTSHIFT_SCRIPTS" placeholder:"DIR|off" help:"Folder of scripts that jobs name by path; off: no scripts at all (${env})."`
-	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register the jobs and policies of a file, or of a folder of them, before taking work (${env})."`
+	ScriptUser    string        `env:"NIGHTSHIFT_SCRIPT_USER" placeholder:"USER" help:"Whom scripts run as whose job names no user; the server's own user unless told (${env})."`
+	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register what a job file holds, or a folder of them, before taking work (${env})."`
 	RunAll        bool          `env:"NIGHTSHIFT_RUN_ALL" help:"Make one run of each job of --apply and show what becomes of them (${env})."`
 	LogLevel      slog.Level    `default:"info" env:"NIGHTSHIFT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (${env})."`
 	Workers       int           `default:"64" env:"NIGHTSHIFT_WORKERS" placeholder:"N" help:"Webhooks at a time (${env})."`
@@ -86,8 +88,8 @@ func (cmd *serveCmd) Validate() error {
 	if cmd.Workers < 1 || cmd.Workers > 10_000 {
 		return errors.New("--workers: want 1 to 10000")
 	}
-	if cmd.ScriptWorkers < 0 || cmd.ScriptWorkers > 1_000 {
-		return errors.New("--script-workers: want 0 to 1000")
+	if cmd.ScriptWorkers < 0 || cmd.ScriptWorkers > 10_000 {
+		return errors.New("--script-workers: want 1 to 10000, or 0 for 2 for each core")
 	}
 	if cmd.URL != "" {
 		u, err := url.Parse(cmd.URL)
@@ -163,9 +165,9 @@ func (sv *serving) open() (err error) {
 	if sv.ln, err = net.Listen("tcp", cmd.Listen); err != nil {
 		return fmt.Errorf("listen on %s: %w", cmd.Listen, err)
 	}
-	sv.base = strings.TrimRight(cmd.URL, "/")
-	if sv.base == "" {
-		sv.base = "http://" + sv.address()
+	local := "http://" + sv.address()
+	if sv.base = strings.TrimRight(cmd.URL, "/"); sv.base == "" {
+		sv.base = local
 	}
 	sv.db = resolved(cmd.DB)
 	if sv.st, err = sv.s.parts.OpenStore(ctx, sv.db, sv.log); err != nil {
@@ -188,10 +190,12 @@ func (sv *serving) open() (err error) {
 	sv.rt, err = runtime.New(ctx, runtime.Config{
 		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log,
 		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
+		Uptime: runtime.MachineUptime,
 	})
 	if err != nil {
 		return err
 	}
+	sv.rt.ServeAt(sv.base, local)
 	sv.srv, err = api.New(ctx, api.Config{
 		Runtime: sv.rt, Log: sv.log, Listen: cmd.Listen, URL: sv.base, Version: sv.s.parts.Version,
 		Proxies: cmd.proxies,
@@ -205,7 +209,7 @@ func (sv *serving) kindConfig(listen netip.AddrPort) KindConfig {
 		SMTP: sv.cmd.SMTP, SMTPPassword: os.Getenv("NIGHTSHIFT_SMTP_PASSWORD"), MailFrom: sv.cmd.MailFrom,
 	}
 	if cfg.NoScripts = sv.cmd.Scripts == "off"; !cfg.NoScripts {
-		cfg.Scripts = sv.cmd.Scripts
+		cfg.Scripts, cfg.ScriptUser = sv.cmd.Scripts, sv.cmd.ScriptUser
 	}
 	return cfg
 }
@@ -226,6 +230,9 @@ func (sv *serving) address() string {
 func (sv *serving) run() error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	if err := sv.tellUnreachable(); err != nil {
+		return err
+	}
 	var saved []store.SavedJob
 	if sv.set != nil {
 		var err error
@@ -233,7 +240,7 @@ func (sv *serving) run() error {
 			return err
 		}
 	}
-	events, stopEvents := sv.rt.Events()
+	events, stopEvents := sv.rt.Live()
 	defer stopEvents()
 	sv.rt.Start()
 	served := make(chan error, 1)
@@ -270,21 +277,18 @@ func (sv *serving) run() error {
 // the process and then to its group.
 const sameSignal = 500 * time.Millisecond
 
-// stop ends everything: the listener at once, the attempts within their grace, which the next signal
-// cuts short, and callers that do not end by themselves soon after the last attempt.
+// stop ends everything: what is no call of an attempt at once, the attempts within their grace, which
+// the next signal cuts short, and callers that do not end by themselves soon after the last attempt.
 func (sv *serving) stop(signals <-chan os.Signal) error {
 	kill := make(chan struct{})
 	over := make(chan struct{})
 	defer close(over)
 	go sv.forceOn(signals, kill, over)
-	calls, cutOff := context.WithCancel(context.WithoutCancel(sv.s.ctx))
-	defer cutOff()
-	answered := make(chan error, 1)
-	go func() { answered <- sv.srv.Shutdown(calls) }()
+	sv.srv.Stop()
 	err := sv.rt.Stop(kill)
-	timer := time.AfterFunc(lastAnswers, cutOff)
-	defer timer.Stop()
-	if cut := <-answered; cut != nil {
+	calls, cutOff := context.WithTimeout(context.WithoutCancel(sv.s.ctx), lastAnswers)
+	defer cutOff()
+	if cut := sv.srv.Shutdown(calls); cut != nil {
 		sv.log.Warn("calls were cut off", "error", cut)
 	}
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	goruntime "runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"nightshift/api"
@@ -25,7 +27,7 @@ func serverBy(rt *runtime.Runtime) store.By { return store.By{Actor: serverActor
 
 // apply registers what the files of --apply hold.
 func (sv *serving) apply() ([]store.SavedJob, error) {
-	in := api.ChangesOf(sv.set.policies, sv.set.jobs)
+	in := api.ChangesOf(sv.set.Documents)
 	in.Set = api.DefaultSet
 	saved, err := sv.rt.Save(sv.s.ctx, in, serverBy(sv.rt))
 	if faults := api.SaveFaults(err); faults != nil {
@@ -35,6 +37,22 @@ func (sv *serving) apply() ([]store.SavedJob, error) {
 		return nil, fmt.Errorf("apply %s: %w", sv.cmd.Apply, err)
 	}
 	return saved.Jobs, nil
+}
+
+// tellUnreachable warns where jobs stand whose receivers cannot call back. Those of --apply are told of
+// as they are saved.
+func (sv *serving) tellUnreachable() error {
+	names, err := sv.rt.Unreachable(sv.s.ctx)
+	if sv.set != nil {
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.ContainsFunc(sv.set.Jobs, func(j *jobs.Job) bool { return j.Name == name })
+		})
+	}
+	if n := len(names); n > 0 {
+		sv.log.Warn("jobs wait for callbacks to an address of this machine alone: give --url, by which their receivers "+
+			"reach the server", "callback", sv.base, "jobs", strings.Join(names[:min(n, 20)], " "), "count", n)
+	}
+	return err
 }
 
 const quickstart = "examples/quickstart.yaml"
@@ -109,8 +127,8 @@ type show struct {
 // runAll makes one run of each job of --apply.
 func (sv *serving) runAll() (*show, error) {
 	v := &show{out: sv.s.out, mine: map[jobs.ID]bool{}}
-	reqs := make([]jobs.Request, len(sv.set.jobs))
-	for i, j := range sv.set.jobs {
+	reqs := make([]jobs.Request, len(sv.set.Jobs))
+	for i, j := range sv.set.Jobs {
 		reqs[i] = jobs.Request{Job: j.Name, Trigger: jobs.TriggerCLI}
 		v.wide = max(v.wide, len(j.Name))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"nightshift/api"
@@ -41,7 +42,13 @@ func bootstrap(
 		if len(secret) < minSecret {
 			return state, fmt.Errorf("NIGHTSHIFT_TOKEN: want at least %d characters", minSecret)
 		}
-		return tokenState{env: true}, putAdmin(ctx, st, envToken, secret, by)
+		if known := otherToken(all, secret); known == nil {
+			return tokenState{env: true}, putAdmin(ctx, st, envToken, secret, by)
+		} else if !isAdmin(known) {
+			return state, fmt.Errorf("NIGHTSHIFT_TOKEN is the token %s, which may not do everything: "+
+				"want one of its own for the server", known.Name)
+		}
+		return tokenState{env: true}, dropEnvToken(ctx, st, all, by)
 	}
 	if err := dropEnvToken(ctx, st, all, by); err != nil {
 		return state, err
@@ -71,6 +78,22 @@ func putAdmin(ctx context.Context, st store.Store, name, secret string, by store
 		return fmt.Errorf("save the token %s: %w", name, err)
 	}
 	return nil
+}
+
+// otherToken is the token that has this secret and was not made from the environment; nil: none.
+func otherToken(all []store.Token, secret string) *store.Token {
+	hash := api.HashSecret(secret)
+	for i := range all {
+		if t := &all[i]; t.Name != envToken && t.Hash == hash {
+			return t
+		}
+	}
+	return nil
+}
+
+// isAdmin reports whether a token may do everything, for good.
+func isAdmin(t *store.Token) bool {
+	return slices.Contains(t.Scopes, "admin") && t.Jobs == nil && t.ExpiresAt == 0
 }
 
 // dropEnvToken revokes the token of an environment that does not hold one any more.

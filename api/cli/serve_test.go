@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -88,6 +89,21 @@ func TestTokenOfTheEnvironmentCountsInstead(t *testing.T) {
 	p = start(t, dir)
 	p.cli("jobs", "--token", "another-secret-of-the-environment").want(1)
 	p.cli("jobs").want(0)
+	p.stop(syscall.SIGTERM)
+	// It is given to clients by the same name.
+	made, err := os.ReadFile(filepath.Join(dir, "nightshift.db.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := strings.TrimSpace(string(made))
+	p = serve(client)
+	p.cli("tokens", "--token", client).want(0).has("admin")
+	narrow := p.cli("tokens", "create", "narrow", "--scope", "read", "--json", "--token", client).want(0).json()["secret"]
+	p.stop(syscall.SIGTERM)
+	p = serve(fmt.Sprint(narrow))
+	if code := p.exit(); code != 1 || !strings.Contains(p.log.String(), "NIGHTSHIFT_TOKEN is the token narrow, which may not do everything") {
+		t.Errorf("a token that may read: exit code %d\n%s", code, p.log)
+	}
 }
 
 func TestSecondServerOnTheFileIsRefused(t *testing.T) {
@@ -157,14 +173,15 @@ func TestStartFailsWithAClearMessage(t *testing.T) {
 	bad := write(t, dir, "bad.yaml", "jobs:\n  a:\n    webhook: http://h/\n    retry:\n      rules:\n        - {if: 'nope ==', then: fail}\n")
 	write(t, dir, "text.db", strings.Repeat("this is no database\n", 100))
 	for want, args := range map[string][]string{
-		"bad.yaml:6:":               {"--apply", bad},
-		"absent.yaml":               {"--apply", "absent.yaml"},
-		"not a Nightshift database": {"--db", "text.db"},
-		"webhook-private":           {"--webhook-private", "sometimes"},
-		"scripts folder":            {"--scripts", "absent"},
-		"--smtp: want a URL":        {"--smtp", "mail.example.com"},
-		"--smtp: want no password":  {"--smtp", "smtp://ada:secret@mail.example.com"},
-		"--mail-from: want":         {"--mail-from", "nobody"},
+		"bad.yaml:6:":                     {"--apply", bad},
+		"absent.yaml":                     {"--apply", "absent.yaml"},
+		"not a Nightshift database":       {"--db", "text.db"},
+		"webhook-private":                 {"--webhook-private", "sometimes"},
+		"scripts folder":                  {"--scripts", "absent"},
+		"--script-user: there is no user": {"--script-user", "nosuchuser"},
+		"--smtp: want a URL":              {"--smtp", "mail.example.com"},
+		"--smtp: want no password":        {"--smtp", "smtp://ada:secret@mail.example.com"},
+		"--mail-from: want":               {"--mail-from", "nobody"},
 	} {
 		p := start(t, dir, args...)
 		if code := p.exit(); code != 1 {
@@ -196,7 +213,13 @@ func TestSignalLetsAttemptsEndWithinTheGrace(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.until("the listener is closed", func() bool { return p.cli("jobs").code == 1 })
+	p.until("it takes no more calls", func() bool { return p.cli("jobs").code == 1 })
+	p.cli("jobs").want(1).has("The server is stopping")
+	for path, want := range map[string]int{"/readyz": 503, "/healthz": 200} {
+		if status := p.call("GET", path, nil, nil); status != want {
+			t.Errorf("%s: %d, want %d", path, status, want)
+		}
+	}
 	write(t, dir, "go", "")
 	if code := p.exit(); code != 0 {
 		t.Errorf("exit code %d\n%s", code, p.log)
@@ -308,7 +331,8 @@ func TestEveryFlagOfServeIsAVariable(t *testing.T) {
 	for variable, want := range map[string]string{
 		"NIGHTSHIFT_APPLY=absent.yaml": "absent.yaml", "NIGHTSHIFT_SCRIPTS=absent": "scripts folder",
 		"NIGHTSHIFT_WEBHOOK_PRIVATE=x": "webhook-private", "NIGHTSHIFT_SMTP=x": "--smtp",
-		"NIGHTSHIFT_MAIL_FROM=x": "--mail-from", "NIGHTSHIFT_SMTP_PASSWORD=x": "needs --smtp",
+		"NIGHTSHIFT_MAIL_FROM=x": "--mail-from", "NIGHTSHIFT_SCRIPT_USER=nosuchuser": "--script-user",
+		"NIGHTSHIFT_SMTP_PASSWORD=x": "needs --smtp",
 	} {
 		run(t, dir, "", []string{variable}, "serve", "--listen", "127.0.0.1:0").want(1).has(want)
 	}

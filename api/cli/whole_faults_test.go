@@ -226,8 +226,8 @@ func TestFailedSyncEndsTheServerAndARestartKnows(t *testing.T) { // F9, F10
 	}
 }
 
-// startAs starts a server that may not write everywhere, even where the tests run as root.
-func startAsPlainUser(t testing.TB, dir string, args ...string) *output {
+// asPlainUser is a server in a folder that may not write everywhere, even where the tests run as root.
+func asPlainUser(t testing.TB, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Dir, cmd.Env = dir, environment()
@@ -251,7 +251,13 @@ func startAsPlainUser(t testing.TB, dir string, args ...string) *output {
 			Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
 		}
 	}
-	out := &lockedBuffer{}
+	return cmd
+}
+
+// startAsPlainUser starts one that is to end by itself.
+func startAsPlainUser(t testing.TB, dir string, args ...string) *output {
+	t.Helper()
+	cmd, out := asPlainUser(t, dir, args...), &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

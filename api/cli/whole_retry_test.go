@@ -153,6 +153,7 @@ func TestRetryAfterIsAFloorOfTheWait(t *testing.T) { // case 54, W9
 			)
 		}
 		p.call("POST", "/v1/runs/"+run.ID+"/cancel", nil, nil)
+		p.call("POST", "/v1/dependencies/"+strings.TrimPrefix(s.URL, "http://")+"/reset", nil, nil) // it holds all
 	}
 }
 

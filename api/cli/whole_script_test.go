@@ -170,7 +170,8 @@ func TestScriptSeesOnlyWhatIsDocumented(t *testing.T) { // cases 74 and 89
 			"NIGHTSHIFT_PAYLOAD", "NIGHTSHIFT_JOB", "NIGHTSHIFT_RUN", "NIGHTSHIFT_OPERATION",
 			"NIGHTSHIFT_ATTEMPT",
 			"NIGHTSHIFT_MAX_ATTEMPTS", "NIGHTSHIFT_SCHEDULED_FOR", "NIGHTSHIFT_CATCH_UP",
-			"NIGHTSHIFT_DEADLINE",
+			"NIGHTSHIFT_DEADLINE", "NIGHTSHIFT_CHECKPOINT", "NIGHTSHIFT_CALLBACK",
+			"NIGHTSHIFT_CALLBACK_TOKEN",
 		}
 		if !slices.Contains(known, name) {
 			t.Errorf("the environment has %s=%s", name, value)

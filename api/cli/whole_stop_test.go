@@ -231,7 +231,7 @@ func TestStopUnderLoadLosesNothingAcknowledged(t *testing.T) { // F4, P1
 		wg.Go(func() {
 			for {
 				status, text, err := p.try("POST", "/v1/jobs/job/runs", nil)
-				if err != nil {
+				if err != nil || status == 503 && problem(t, text) == "stopping" {
 					return // nobody listens any more
 				}
 				var run aRun

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,7 @@ import (
 // aRun is what these tests read of a run.
 type aRun struct {
 	ID                string
-	State             string
+	State, Trigger    string
 	OperationID       string          `json:"operation_id"`
 	HeldBy            *aHold          `json:"held_by"`
 	Attempt           int             `json:"attempt"`
@@ -34,9 +35,16 @@ type aRun struct {
 	Error             *anError        `json:"error"`
 	Attempts          []anAttempt     `json:"attempts"`
 	Duplicate         bool            `json:"duplicate"`
+	Progress          *aProgress      `json:"progress"`
+	WaitingUntil      time.Time       `json:"waiting_until"`
 }
 
-type aHold struct{ Kind, Name, Reason string }
+type aProgress struct {
+	Done, Total float64
+	Note        string
+}
+
+type aHold struct{ Kind, Name, Reason, Until string }
 
 type anError struct {
 	Kind, Type, Message string
@@ -56,6 +64,7 @@ type anAttempt struct {
 	HTTPStatus int    `json:"http_status"`
 	ExitCode   int    `json:"exit_code"`
 	OutputTail string `json:"output_tail"`
+	Slices     int
 	Decision   *struct {
 		Action, By, Reason string
 		NextAttemptAt      time.Time `json:"next_attempt_at"`
@@ -184,11 +193,17 @@ func (p *process) logOf(id string) string {
 // kill9 ends the server without a word and starts another on its file.
 func (p *process) kill9(args ...string) *process {
 	p.t.Helper()
+	p.kill()
+	return start(p.t, p.dir, args...)
+}
+
+// kill ends the server without a word.
+func (p *process) kill() {
+	p.t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
 		p.t.Fatal(err)
 	}
 	<-p.done
-	return start(p.t, p.dir, args...)
 }
 
 // rss is the resident memory of the server in bytes.
@@ -247,6 +262,19 @@ func newSink(t testing.TB, answer func(n int, w http.ResponseWriter, r *http.Req
 		s.Close()
 	})
 	return s
+}
+
+// unguarded turns off the breaker of the host of an URL: it would hold what the test waits for.
+func (p *process) unguarded(target string) {
+	p.t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	status, text, err := p.try("PUT", "/v1/dependencies/"+u.Host, doc{"breaker": nil})
+	if err != nil || status != 201 {
+		p.t.Fatalf("PUT the dependency %s: %d %s %v", u.Host, status, text, err)
+	}
 }
 
 func (s *sink) deliveries() []delivery {

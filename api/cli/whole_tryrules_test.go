@@ -30,6 +30,7 @@ func TestRulesAreTriedOnFailuresThatHappened(t *testing.T) {
 		"webhook": doc{"url": receiver.URL + "/down"},
 		"retry":   doc{"max_attempts": 3, "backoff": quick},
 	})
+	p.unguarded(receiver.URL)
 	var down []string
 	for range 2 {
 		down = append(down, p.end(p.enqueue("shop", doc{})).ID)

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -153,6 +154,7 @@ func TestAttemptIsOneRequestAtMostOverConnectionsThatBreak(t *testing.T) { // W5
 		"job",
 		doc{"webhook": doc{"url": s.URL}, "retry": doc{"max_attempts": 100, "backoff": quick}},
 	)
+	p.unguarded(s.URL)
 	var ids []string
 	for range 120 {
 		ids = append(ids, p.enqueue("job", nil))
@@ -183,3 +185,31 @@ func TestAttemptIsOneRequestAtMostOverConnectionsThatBreak(t *testing.T) { // W5
 // oddPayload changes when it is decoded and encoded again, whoever does it.
 const oddPayload = `{ "id": 9007199254740993,"b" : 899999999999999990, "c":1.10, "d":1e400, ` +
 	`"e":"\u00e9\/é" }`
+
+func TestSignatureVerifiesOverTheBytesThatCame(t *testing.T) { // case 96
+	t.Parallel()
+	p := start(t, t.TempDir())
+	s := newSink(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			w.WriteHeader(500)
+		}
+	})
+	const secret = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	p.put("hook", doc{"webhook": doc{"url": s.URL, "signing_secret": "whsec_" + secret}, "retry": doc{"backoff": quick}})
+	run := p.end(p.enqueue("hook", `{"payload": `+oddPayload+`}`))
+	key, err := base64.StdEncoding.DecodeString(secret)
+	if err != nil || len(s.deliveries()) != 2 {
+		t.Fatalf("%d requests, %v", len(s.deliveries()), err)
+	}
+	for i, d := range s.deliveries() {
+		id, at := d.header.Get("Webhook-Id"), d.header.Get("Webhook-Timestamp")
+		want := "v1," + base64.StdEncoding.EncodeToString(mac(key, id, ".", at, ".", d.body))
+		if got := d.header.Get("Webhook-Signature"); got != want || d.body != oddPayload || id != run.OperationID {
+			t.Errorf("request %d: id %s, signed %s, want %s over %s", i+1, id, got, want, d.body)
+		}
+		seconds, err := strconv.ParseInt(at, 10, 64)
+		if age := d.at.Sub(time.Unix(seconds, 0)); err != nil || age < -time.Second || age > 10*time.Second {
+			t.Errorf("request %d: it says that it was sent at %s", i+1, at)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,37 +26,67 @@ func why(r *wire.Run, now time.Time) string {
 		if r.Attempts != nil && len(*r.Attempts) > 0 {
 			what = "Its next attempt has not started: "
 		}
-		return clean(what + whyHeld(r) + ".")
+		return clean(what + whyHeld(r, now) + ".")
 	case jobs.Retrying:
 		return clean(fmt.Sprintf("It is tried again at %s (%s)%s.",
 			clock(r.NextAttemptAt), fromNow(r.NextAttemptAt, now), lastError(r)))
 	case jobs.Running:
-		return running(r)
+		return clean(running(r, now) + howFar(r))
 	case jobs.Waiting:
-		return "It holds no worker: it waits for others."
+		return clean(waiting(r, now) + howFar(r))
 	}
 	return clean(whyEnded(r, state))
 }
 
-func whyHeld(r *wire.Run) string {
-	if r.HeldBy == nil {
+func whyHeld(r *wire.Run, now time.Time) string {
+	h := r.HeldBy
+	if h == nil {
 		return "it is about to"
 	}
-	switch r.HeldBy.Kind {
+	switch h.Kind {
 	case jobs.HeldWorkers:
-		return "it waits for a free worker" + reasonOf(r.HeldBy)
+		return h.Reason
 	case jobs.HeldPaused:
+		if pausedQueue(h) {
+			return h.Reason
+		}
 		text := "the job " + r.Job + " is paused"
-		if strings.Contains(text, r.HeldBy.Reason) {
+		if strings.Contains(text, h.Reason) {
 			return text
 		}
-		return text + reasonOf(r.HeldBy)
+		return text + reasonOf(h)
+	case jobs.HeldDependency, jobs.HeldConcurrency, jobs.HeldRate, jobs.HeldQueue:
+		text := h.Reason // which names it
+		if text == "" {
+			text = "it waits for the " + h.Kind + " " + h.Name
+		}
+		if h.Until != 0 {
+			text += "; it may start " + inWords(h.Until, now)
+		}
+		return text
+	case jobs.HeldOverlap:
+		return whyOverlap(r)
+	case jobs.HeldCheckpoint:
+		return h.Reason
 	case jobs.HeldDrain:
 		return "the server starts nothing until nightshift resume or a restart"
 	case jobs.HeldDisk:
-		return "the database of the server cannot be written" + reasonOf(r.HeldBy)
+		return "the database of the server cannot be written" + reasonOf(h)
 	}
-	return "it waits for " + r.HeldBy.Kind + " " + r.HeldBy.Name + reasonOf(r.HeldBy)
+	return "it waits for " + h.Kind + " " + h.Name + reasonOf(h)
+}
+
+// whyOverlap says that a run waits for another one of its schedule.
+func whyOverlap(r *wire.Run) string {
+	if h := r.HeldBy; h.Reason != "" {
+		return h.Reason
+	}
+	return "an earlier run of the schedule " + r.HeldBy.Name + " has not ended"
+}
+
+// pausedQueue tells a pause of the run's queue from one of its job.
+func pausedQueue(h *jobs.HeldBy) bool {
+	return strings.HasPrefix(h.Reason, "the queue "+h.Name+" is paused")
 }
 
 func reasonOf(h *jobs.HeldBy) string {
@@ -72,16 +103,74 @@ func lastError(r *wire.Run) string {
 	return ": " + errorText(r.Error)
 }
 
-func running(r *wire.Run) string {
-	since := r.StartedAt
-	if r.Attempts != nil && len(*r.Attempts) > 0 {
-		since = (*r.Attempts)[len(*r.Attempts)-1].StartedAt
+// underWay is the attempt of a run that is running or waiting; nil: it is not known.
+func underWay(r *wire.Run) *wire.Attempt {
+	if r.Attempts == nil || len(*r.Attempts) == 0 {
+		return nil
 	}
-	text := "It runs since " + clock(since) + "."
-	if r.CancelRequestedAt != 0 {
-		text = "It is being stopped since " + clock(r.CancelRequestedAt) + "; then it is cancelled."
+	return &(*r.Attempts)[len(*r.Attempts)-1]
+}
+
+func sinceWhen(r *wire.Run) string {
+	if a := underWay(r); a != nil {
+		return clock(a.StartedAt)
+	}
+	return clock(r.StartedAt)
+}
+
+func running(r *wire.Run, now time.Time) string {
+	since := " since " + sinceWhen(r)
+	if a := underWay(r); a != nil && a.Slices > 1 {
+		since += fmt.Sprintf(", in %d slices so far", a.Slices)
+	}
+	switch {
+	case r.CancelRequestedAt != 0:
+		return "It is being stopped since " + clock(r.CancelRequestedAt) + "; then it is cancelled."
+	case r.HeldBy != nil:
+		return "It runs" + since + ". Its next slice has not started: " + whyHeld(r, now) + "."
+	}
+	return "It runs" + since + "."
+}
+
+func waiting(r *wire.Run, now time.Time) string {
+	if r.WaitingUntil == 0 {
+		return "It holds no worker: it waits for others."
+	}
+	return fmt.Sprintf("It waits for its callback since %s. It must have called back by %s (%s).",
+		sinceWhen(r), clock(r.WaitingUntil), fromNow(r.WaitingUntil, now))
+}
+
+// howFar says in a sentence what a run said last of its progress.
+func howFar(r *wire.Run) string {
+	if r.Progress == nil {
+		return ""
+	}
+	return " Progress: " + progressText(r.Progress) + "."
+}
+
+// progressText is 40 of 100 (40 %): note.
+func progressText(p *jobs.Progress) string {
+	if p == nil {
+		return ""
+	}
+	text := plainNumber(p.Done)
+	if p.Total > 0 {
+		text += " of " + plainNumber(p.Total)
+	}
+	if share := p.Done / p.Total; share <= 1 {
+		text += fmt.Sprintf(" (%.0f %%)", 100*share)
+	}
+	if p.Note != "" {
+		text += ": " + p.Note
 	}
 	return text
+}
+
+func plainNumber(n float64) string {
+	if n < 1e15 {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
 func whyEnded(r *wire.Run, state jobs.State) string {
@@ -91,7 +180,11 @@ func whyEnded(r *wire.Run, state jobs.State) string {
 	}
 	switch state {
 	case jobs.Succeeded:
-		return fmt.Sprintf("It succeeded%s.", count)
+		text := fmt.Sprintf("It succeeded%s.", count)
+		if r.ResultTruncated {
+			text += " Its result was larger than 64 KiB and is not kept."
+		}
+		return text
 	case jobs.Cancelled:
 		if r.StartedAt == 0 {
 			return "It was cancelled before it started."

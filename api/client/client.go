@@ -77,8 +77,11 @@ type call struct {
 	method, path string
 	query        url.Values
 	header       http.Header
-	body         any // nil: none
+	body         any // plain, or what is written as JSON; nil: none
 }
+
+// plain is a body that is sent as it is, with the Content-Type of the call's header.
+type plain []byte
 
 // send makes the call and gives the answer, or a *Problem where it is an error. The caller closes
 // its body.
@@ -88,8 +91,12 @@ func (c *Client) send(ctx context.Context, in call) (*http.Response, error) {
 		target += "?" + in.query.Encode()
 	}
 	var body io.Reader
+	text, asItIs := in.body.(plain)
 	if in.body != nil {
-		body = bytes.NewReader(jobs.AppendJSON(nil, in.body))
+		if !asItIs {
+			text = jobs.AppendJSON(nil, in.body)
+		}
+		body = bytes.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(ctx, in.method, target, body)
 	if err != nil {
@@ -98,7 +105,7 @@ func (c *Client) send(ctx context.Context, in call) (*http.Response, error) {
 	for name, values := range in.header {
 		req.Header[name] = values
 	}
-	if in.body != nil {
+	if in.body != nil && !asItIs {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if c.token != "" {

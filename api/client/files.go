@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"nightshift/api/wire"
@@ -11,21 +10,29 @@ import (
 
 // Apply is what an apply sets.
 type Apply struct {
-	Policies []*jobs.Policy
-	Jobs     []*jobs.Job
-	Set      string // "": default
-	DryRun   bool   // tell what would become of it
-	Prune    bool   // remove what bears the set and is not among these
+	jobs.Documents
+	Set    string // "": default
+	DryRun bool   // tell what would become of it
+	Prune  bool   // remove what bears the set and is not among these
 }
 
-// Apply registers or replaces policies and jobs, all or nothing.
+// Apply registers or replaces documents, all or nothing.
 func (c *Client) Apply(ctx context.Context, in Apply) (done wire.Applied, err error) {
 	body := wire.Export{Jobs: make([]jobs.Raw, len(in.Jobs))}
 	for _, p := range in.Policies {
 		body.Policies = append(body.Policies, p.Document())
 	}
+	for _, q := range in.Queues {
+		body.Queues = append(body.Queues, q.Document())
+	}
+	for _, d := range in.Dependencies {
+		body.Dependencies = append(body.Dependencies, d.Document())
+	}
 	for i, j := range in.Jobs {
 		body.Jobs[i] = j.Document()
+	}
+	for _, s := range in.Schedules {
+		body.Schedules = append(body.Schedules, s.Document())
 	}
 	query := url.Values{}
 	if in.Set != "" {
@@ -41,7 +48,7 @@ func (c *Client) Apply(ctx context.Context, in Apply) (done wire.Applied, err er
 	return done, err
 }
 
-// Export gives policies and jobs as they stand; set is that of an apply, "": all.
+// Export gives documents as they stand; set is that of an apply, "": all.
 func (c *Client) Export(ctx context.Context, set string) (out wire.Export, err error) {
 	query := url.Values{}
 	if set != "" {
@@ -76,12 +83,8 @@ func (c *Client) Policy(ctx context.Context, name string) (p jobs.Policy, tag st
 
 // PutPolicy registers or replaces a policy. match is the ETag that must stand; "": whatever does.
 func (c *Client) PutPolicy(ctx context.Context, p *jobs.Policy, match string) (saved jobs.Policy, created bool, err error) {
-	in := call{method: "PUT", path: policyPath(p.Name), body: jobs.Raw(p.Document())}
-	if match != "" {
-		in.header = http.Header{"If-Match": {match}}
-	}
-	res, err := c.answer(ctx, in, &saved)
-	return saved, err == nil && res.StatusCode == http.StatusCreated, err
+	created, err = c.put(ctx, policyPath(p.Name), p.Document(), match, &saved)
+	return saved, created, err
 }
 
 // DeletePolicy deletes a policy; the policy default becomes what is built in.

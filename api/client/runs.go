@@ -95,6 +95,18 @@ func (c *Client) DeleteRun(ctx context.Context, id jobs.ID) error {
 	return err
 }
 
+// Checkpoint is what a run has saved for its next attempt, byte for byte. Where it has saved nothing
+// the answer is a *Problem of status 404.
+func (c *Client) Checkpoint(ctx context.Context, id jobs.ID) (jobs.Raw, error) {
+	return c.checkpoint(ctx, runPath(id, "/checkpoint"))
+}
+
+// DropCheckpoint lets a run's next attempt start from the beginning.
+func (c *Client) DropCheckpoint(ctx context.Context, id jobs.ID) error {
+	_, err := c.answer(ctx, call{method: "DELETE", path: runPath(id, "/checkpoint")}, nil)
+	return err
+}
+
 // Log copies what is kept of a run's output.
 func (c *Client) Log(ctx context.Context, id jobs.ID, w io.Writer) error {
 	res, err := c.send(ctx, call{method: "GET", path: runPath(id, "/log")})
@@ -157,23 +169,33 @@ func (c *Client) Follow(ctx context.Context, id jobs.ID, from int64, w io.Writer
 type event struct {
 	name, id string
 	data     []byte // nil: it has none, and does not count
+	remark   string // a comment that came with it
 }
 
 // maxEvent bounds the line of an event: a piece of a log, escaped.
 const maxEvent = 16 << 20
 
-// eachEvent reads events (HTML Living Standard, 9.2.6) until the stream ends.
+// eachEvent reads events until the stream ends.
 func eachEvent(r io.Reader, each func(event) error) error {
+	return eachFrame(r, func(e event) error {
+		if e.data == nil {
+			return nil
+		}
+		return each(e)
+	})
+}
+
+// eachFrame reads events (HTML Living Standard, 9.2.6) until the stream ends, and what stands alone:
+// comments, and ids from which to go on.
+func eachFrame(r io.Reader, each func(event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxEvent)
 	var e event
 	for lines.Scan() {
 		line := lines.Text()
 		if line == "" {
-			if e.data != nil {
-				if err := each(e); err != nil {
-					return err
-				}
+			if err := each(e); err != nil {
+				return err
 			}
 			e = event{}
 			continue
@@ -181,6 +203,8 @@ func eachEvent(r io.Reader, each func(event) error) error {
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
 		switch field {
+		case "":
+			e.remark = value
 		case "event":
 			e.name = value
 		case "id":

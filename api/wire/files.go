@@ -4,17 +4,17 @@ import "nightshift/jobs"
 
 // Applied says what an apply did, or with dry_run would do.
 type Applied struct {
-	Items    []AppliedItem `json:"items" doc:"Policies, then jobs, in the order of the call, then what was pruned"`
+	Items    []AppliedItem `json:"items" doc:"Policies, queues, dependencies, jobs, then schedules by themselves, in the order of the call, then what was pruned"`
 	Warnings []Warning     `json:"warnings"`
 }
 
 // AppliedItem is what became of one document.
 type AppliedItem struct {
-	Kind          string        `json:"kind" enum:"job,policy"`
+	Kind          string        `json:"kind" enum:"job,policy,queue,dependency,schedule"`
 	Name          string        `json:"name"`
 	Version       *int          `json:"version" doc:"Of a job: what it executes; null: there is none"`
 	Action        string        `json:"action" enum:"created,changed,adopted,unchanged,removed" doc:"adopted: it is as it was, and bears the set from now on"`
-	Changes       []jobs.Change `json:"changes" doc:"The fields that changed; null stands for what is not there"`
+	Changes       []jobs.Change `json:"changes" doc:"The fields that changed; before or after is left out where it was not there, or is there no more"`
 	CancelledRuns int           `json:"cancelled_runs,omitempty" doc:"Of a job that was removed"`
 }
 
@@ -27,8 +27,11 @@ type Warning struct {
 
 // Export is a job file in JSON: documents byte for byte as they stand.
 type Export struct {
-	Policies []jobs.Raw `json:"policies,omitempty"`
-	Jobs     []jobs.Raw `json:"jobs"`
+	Policies     []jobs.Raw `json:"policies,omitempty"`
+	Queues       []jobs.Raw `json:"queues,omitempty"`
+	Dependencies []jobs.Raw `json:"dependencies,omitempty"`
+	Jobs         []jobs.Raw `json:"jobs"`
+	Schedules    []jobs.Raw `json:"schedules,omitempty"`
 }
 
 // Policies is a page of policies, newest first. The policy default is the last one while it is as it

@@ -14,9 +14,9 @@ type Run struct {
 	Version         int               `json:"version" doc:"The version of the job whose work it does"`
 	OperationID     jobs.ID           `json:"operation_id" doc:"What receivers drop duplicates by"`
 	State           string            `json:"state" enum:"scheduled,queued,running,retrying,waiting,succeeded,failed,cancelled"`
-	HeldBy          *jobs.HeldBy      `json:"held_by" doc:"What it waits for; never null on queued"`
+	HeldBy          *jobs.HeldBy      `json:"held_by" doc:"What it waits for; never null on queued, and set on a run between two slices, which is running"`
 	Trigger         string            `json:"trigger" enum:"api,cli,schedule,catch_up,inbound,chain,group,requeue,alert"`
-	Schedule        *string           `json:"schedule"`
+	Schedule        *string           `json:"schedule" doc:"The whole name of the schedule whose tick made it; null: none"`
 	Payload         jobs.Raw          `json:"payload,omitempty" doc:"Byte for byte as it came"`
 	Result          jobs.Raw          `json:"result,omitempty" doc:"Byte for byte as the job gave it; null: none"`
 	ResultTruncated bool              `json:"result_truncated" doc:"The result was larger than 64 KiB and is null"`
@@ -30,10 +30,11 @@ type Run struct {
 
 	CreatedAt         jobs.Time `json:"created_at"`
 	RunAt             jobs.Time `json:"run_at" doc:"When it was first due"`
-	ScheduledFor      jobs.Time `json:"scheduled_for"`
+	ScheduledFor      jobs.Time `json:"scheduled_for" doc:"That tick; null: none"`
 	StartedAt         jobs.Time `json:"started_at"`
 	FinishedAt        jobs.Time `json:"finished_at"`
 	CancelRequestedAt jobs.Time `json:"cancel_requested_at"`
+	WaitingUntil      jobs.Time `json:"waiting_until,omitzero" doc:"By when one that is waiting must have called back; left out: it waits for no callback"`
 
 	Attempt       int            `json:"attempt" doc:"Among those that use up max_attempts"`
 	MaxAttempts   *int           `json:"max_attempts" doc:"The run's own, else the job's; null: the job is gone"`
@@ -44,10 +45,13 @@ type Run struct {
 	RequeuedFrom  jobs.ID        `json:"requeued_from"`
 	RequeuedTo    jobs.ID        `json:"requeued_to"`
 
-	Attempts *[]Attempt `json:"attempts,omitempty"`
+	Attempts *[]Attempt   `json:"attempts,omitempty"`
+	Folded   *jobs.Folded `json:"folded,omitempty" doc:"Follow-ups and deliveries that made no run, as this one stood by its unique key; left out: none, and in lists"`
 
-	Duplicate *bool  `json:"duplicate,omitempty" doc:"In the answer to an enqueue: an earlier run"`
-	WatchURL  string `json:"watch_url,omitempty" doc:"State and progress without a token"`
+	Duplicate   *bool      `json:"duplicate,omitempty" doc:"In the answer to an enqueue: an earlier run"`
+	UniqueUntil jobs.Until `json:"unique_until,omitzero" doc:"In the answer to an enqueue where the run stands by its unique key: until when; null: until it starts or ends, as the job says"`
+	Replaced    bool       `json:"replaced,omitempty" doc:"In the answer to an enqueue: the run has taken its payload"`
+	WatchURL    string     `json:"watch_url,omitempty" doc:"State and progress without a token"`
 }
 
 // Attempt is one execution of a run.
@@ -57,7 +61,7 @@ type Attempt struct {
 	StartedAt  jobs.Time      `json:"started_at"`
 	FinishedAt jobs.Time      `json:"finished_at"`
 	Outcome    *string        `json:"outcome" doc:"succeeded, failed, interrupted or cancelled; null while it runs"`
-	Slices     int            `json:"slices" doc:"Requests made or processes started in it"`
+	Slices     int            `json:"slices" doc:"Requests made one after another in it: more than 1 where the answers said Nightshift-Continue"`
 	Error      *jobs.Failure  `json:"error"`
 	HTTPStatus *int           `json:"http_status"`
 	ExitCode   *int           `json:"exit_code"`
@@ -71,6 +75,9 @@ type Brief struct {
 	Job       string  `json:"job"`
 	State     *string `json:"state" doc:"null: the run has been pruned"`
 	Duplicate bool    `json:"duplicate"`
+
+	UniqueUntil jobs.Until `json:"unique_until,omitzero" doc:"Where the run stands by its unique key: until when; null: until it starts or ends, as the job says"`
+	Replaced    bool       `json:"replaced,omitempty" doc:"The run has taken the payload of the call"`
 }
 
 // Briefs is the answer to a batch, in its order.
@@ -159,6 +166,13 @@ type AuditEntry struct {
 	Change jobs.Raw  `json:"change"`
 }
 
+// Events is a page of events, newest first.
+type Events struct {
+	Items []jobs.CloudEvent `json:"items"`
+	Next  *string           `json:"next"`
+	Limit int               `json:"limit"`
+}
+
 // Status answers /healthz and /readyz.
 type Status struct {
 	Status string `json:"status"`
@@ -181,6 +195,10 @@ type Problem struct {
 	Status int          `json:"status"`
 	Detail string       `json:"detail"`
 	Errors []jobs.Fault `json:"errors,omitempty" doc:"Every fault that was found, and where"`
+
+	State       string     `json:"state,omitempty" doc:"Of over: the state that the run is in"`
+	Run         jobs.ID    `json:"run,omitzero" doc:"Of unique-conflict: the run that stands; of key-conflict: the one that used the key"`
+	UniqueUntil jobs.Until `json:"unique_until,omitzero" doc:"Of unique-conflict: until when it stands; null: until it starts or ends, as the job says"`
 }
 
 // Document is the body of a PUT or POST of a job.

@@ -53,6 +53,10 @@ type Subject struct {
 	// Prints puts these bytes into the log and ends well. Nil: it has no say in the log.
 	Prints func(t testing.TB, text []byte) jobs.Spec
 
+	// Says says these notes of itself one after another, each the JSON text of one, and ends well. Nil:
+	// there is no way to say any while it is under way but the callback.
+	Says func(t testing.TB, notes ...string) jobs.Spec
+
 	// Floods puts out at least that many bytes, more than any bound, and ends well or badly.
 	Floods func(t testing.TB, size int64) jobs.Spec
 
@@ -87,6 +91,8 @@ func Run(t *testing.T, s Subject) {
 	t.Run("stops", s.stops)
 	t.Run("results", s.results)
 	t.Run("bounds", s.bounds)
+	t.Run("saves", s.saves)
+	t.Run("says", s.says)
 	t.Run("concurrently", s.concurrently)
 	t.Run("NothingIsLeftRunning", func(t *testing.T) {
 		// A few may belong to the test's own receivers and to the runtime.

@@ -33,6 +33,7 @@ func CheckReport(t testing.TB, rep jobs.Report) {
 		t.Errorf("exit code %d, status %d", rep.ExitCode, rep.HTTPStatus)
 	}
 	checkText(t, "output tail", rep.OutputTail, jobs.MaxOutput)
+	checkSaid(t, &rep)
 	if rep.RetryAfterFloor < 0 || rep.RetryAfterFloor > time.Hour {
 		t.Errorf("the floor of Retry-After is %s: want 0 to 1h", rep.RetryAfterFloor)
 	}
@@ -44,6 +45,28 @@ func CheckReport(t testing.TB, rep jobs.Report) {
 	}
 	if rep.Failure != nil {
 		checkFailure(t, rep.Failure)
+	}
+}
+
+// checkSaid checks what the attempt said of its work.
+func checkSaid(t testing.TB, rep *jobs.Report) {
+	t.Helper()
+	if len(rep.Checkpoint) > jobs.MaxCheckpoint {
+		t.Errorf("the checkpoint has %d bytes: at most %d", len(rep.Checkpoint), jobs.MaxCheckpoint)
+	}
+	if rep.Checkpoint != nil && jobs.ValidJSON(rep.Checkpoint) != nil {
+		t.Errorf("the checkpoint is not valid JSON: %.100q", rep.Checkpoint)
+	}
+	if p := rep.Progress; p != nil {
+		bounded := *p
+		if err := bounded.Bound(); err != nil || bounded != *p {
+			t.Errorf("progress %+v: %v", *p, err)
+		}
+	}
+	goesOn := rep.Continue || rep.Accepted
+	if goesOn && (rep.Failure != nil || rep.Stopped != nil || rep.Result != nil || rep.ResultTruncated) ||
+		rep.Continue && rep.Accepted {
+		t.Errorf("an attempt that goes on has an end too: %+v", *rep)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -32,9 +31,14 @@ var shimEnvironment = []string{"GOMAXPROCS=4", "GORACE=atexit_sleep_ms=0"}
 type attempt struct {
 	kind  *Kind
 	call  *jobs.Call
-	kills int64 // of the machine's out-of-memory killer, before the start
+	kills int64 // of the machine's out-of-memory killer, before the start; -1: unknown
 
-	folder string // of this attempt; below it work, tmp, payload and script
+	user   *identity // nil: the server's
+	claim  claim     // in which its folder is
+	folder string    // of this attempt
+	stdin  *os.File  // the payload: a file, so nobody waits for its reader
+	order  order
+	crlf   bool // a shell reads lines that end in CRLF
 	cgroup string
 
 	shim    *exec.Cmd
@@ -47,46 +51,38 @@ type attempt struct {
 	lost     bool  // the shim ended before its work was done: it was killed
 	replaced bool  // by the server, which does its work
 	failure  *jobs.Failure
+	passing  bool // it could not be started for want of what may be there soon
 	notes    []string
 }
 
 // start makes the folder and starts the shim, which starts the script.
-func (a *attempt) start() *jobs.Failure {
-	if err := a.makeFolder(); err != nil {
-		return spawnFailure("the attempt's folder could not be made: %v", reason(err))
-	}
-	order, failure := a.order()
-	if failure != nil {
+func (a *attempt) start() (failure *jobs.Failure) {
+	if a.user, failure = a.identity(); failure != nil {
 		return failure
+	}
+	var err error
+	if a.claim, err = a.kind.standing(); err == nil {
+		err = a.makeFolder()
+	}
+	if err != nil {
+		return a.cannot("the attempt's folder could not be made in "+a.kind.cfg.Temp, err)
+	}
+	if a.order, failure = a.decide(); failure != nil {
+		return failure
+	}
+	if err := a.handOver(); err != nil {
+		return a.cannot("the attempt's folder could not be given to "+a.user.name, err)
 	}
 	if err := a.makeCgroup(); err != nil {
 		a.notes = append(a.notes, fmt.Sprintf("no cgroup could be made: %v", reason(err)))
 	}
-	order.Cgroup = a.cgroup
-	if err := a.startShim(order); err != nil {
-		return spawnFailure("the script could not be started: %v", reason(err))
+	a.order.Cgroup = a.cgroup
+	a.boundMemory()
+	if err := a.startShim(); err != nil {
+		return a.cannot("the script could not be started", err)
 	}
 	return nil
 }
-
-func (a *attempt) makeFolder() error {
-	name := strconv.FormatInt(a.kind.attempt.Add(1), 10)
-	a.folder = filepath.Join(a.kind.temp.Path, name)
-	for _, folder := range []string{a.folder, a.work(), a.temp()} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return err
-		}
-	}
-	payload := a.call.Payload
-	if payload == nil {
-		payload = jobs.Raw("{}")
-	}
-	return os.WriteFile(a.payload(), payload, 0o600)
-}
-
-func (a *attempt) work() string    { return filepath.Join(a.folder, "work") }
-func (a *attempt) temp() string    { return filepath.Join(a.folder, "tmp") }
-func (a *attempt) payload() string { return filepath.Join(a.folder, "payload") }
 
 func (a *attempt) makeCgroup() error {
 	if a.kind.cgroup.Path == "" {
@@ -100,29 +96,41 @@ func (a *attempt) makeCgroup() error {
 	return nil
 }
 
+// boundMemory has the kernel see to the limit of the job, or else the shim.
+func (a *attempt) boundMemory() {
+	limit := a.call.Spec.Script.Memory
+	if limit == nil || a.cgroup != "" && a.kind.memory && limitMemory(a.cgroup, *limit) == nil {
+		return
+	}
+	a.order.Memory = int64(*limit)
+}
+
 // startShim starts the shim with its pipes and gives it the order.
-func (a *attempt) startShim(o order) error {
+func (a *attempt) startShim() error {
 	var p pipes
 	defer p.closeTheirs()
-	if err := p.open(a.payload()); err != nil {
+	if err := p.open(a.user); err != nil {
 		p.closeOurs()
 		return err
 	}
 	a.shim = &exec.Cmd{
-		Path: a.kind.program, Args: []string{shimName}, Dir: "/",
+		Path: a.kind.program.path, Args: []string{shimName}, Dir: "/",
 		Env:   shimEnvironment,
-		Stdin: p.stdin, Stdout: p.outputEnd, Stderr: p.outputEnd,
+		Stdin: a.stdin, Stdout: p.stdoutEnd, Stderr: p.stderrEnd,
 		ExtraFiles: []*os.File{
-			controlFD - 3: p.controlEnd, statusFD - 3: p.statusEnd, busyFD - 3: a.kind.temp.busy,
+			controlFD - 3: p.controlEnd, statusFD - 3: p.statusEnd, busyFD - 3: a.claim.busy,
 		},
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // Ctrl-C is the server's affair
+		SysProcAttr: &syscall.SysProcAttr{
+			Setpgid:     true, // Ctrl-C is the server's affair
+			AmbientCaps: a.user.capabilities(),
+		},
 	}
 	if err := a.shim.Start(); err != nil {
 		p.closeOurs()
 		return err
 	}
 	a.control = p.control
-	a.output = newOutput(p.output, a.call.Log, a.call.Mask)
+	a.output = newOutput(&p, a.call)
 	go a.output.copy()
 	a.lines = make(chan string)
 	go func() {
@@ -132,7 +140,7 @@ func (a *attempt) startShim(o order) error {
 			a.lines <- scan.Text()
 		}
 	}()
-	_, _ = a.control.Write(o.encode()) // a shim that is gone shows in watch
+	_, _ = a.control.Write(a.order.encode()) // a shim that is gone shows in watch
 	return nil
 }
 
@@ -196,6 +204,9 @@ func (a *attempt) end() {
 	if !a.output.finish() {
 		a.notes = append(a.notes, "its output is held open by a process out of reach")
 	}
+	if said := a.output.notes.summary(); said != "" {
+		a.notes = append(a.notes, said)
+	}
 }
 
 // sweep does what the shim that was killed can no longer do: its orphans are this process's now.
@@ -251,8 +262,12 @@ func list(all []process) string {
 
 // clear removes what the attempt had. All its processes are gone.
 func (a *attempt) clear() {
+	closeAll(a.stdin)
 	if a.cgroup != "" {
 		_ = removeCgroup(a.cgroup) // the shim has done it, unless it was killed
+	}
+	if a.folder == "" {
+		return
 	}
 	if err := removeTree(a.folder); err != nil {
 		a.notes = append(a.notes, fmt.Sprintf("its folder could not be removed: %v", reason(err)))

@@ -2,6 +2,7 @@ package script
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +13,8 @@ import (
 	"nightshift/jobs"
 )
 
-// order decides what is started: the program, its arguments, its environment, its folder.
-func (a *attempt) order() (order, *jobs.Failure) {
+// decide says what is started: the program, its arguments, its environment, its folder.
+func (a *attempt) decide() (order, *jobs.Failure) {
 	s := a.call.Spec.Script
 	env, failure := a.environment()
 	if failure != nil {
@@ -34,12 +35,13 @@ func (a *attempt) order() (order, *jobs.Failure) {
 	if failure != nil {
 		return order{}, failure
 	}
-	look := lookup{path: env["PATH"], dir: dir}
+	look := lookup{path: env["PATH"], dir: dir, user: a.user}
 	words := look.interpreter(s.Interpreter, text)
+	a.crlf = readsCRLF(words, text)
 	if s.Path == "" {
 		text.file += endingOf(words)
 		if err := os.WriteFile(text.file, []byte(s.Source), 0o700); err != nil {
-			return order{}, spawnFailure("the script could not be written: %v", reason(err))
+			return order{}, a.cannot("the script could not be written", err)
 		}
 	}
 	words = append(append(words, text.file), s.Args...)
@@ -47,7 +49,9 @@ func (a *attempt) order() (order, *jobs.Failure) {
 	if failure != nil {
 		return order{}, failure
 	}
-	return order{Path: program, Dir: dir, Folder: a.folder, Args: words, Env: env.list()}, nil
+	return order{
+		Path: program, Dir: dir, Folder: a.folder, User: a.user.credential(), Args: words, Env: env.list(),
+	}, nil
 }
 
 // dir is where the script starts: its own empty folder, unless the job names one.
@@ -87,13 +91,15 @@ func (a *attempt) text(s *jobs.Script) (text, *jobs.Failure) {
 			head: s.Source[:min(len(s.Source), headSize)],
 		}, nil
 	}
-	return scriptFile(a.kind.cfg.Scripts, s.Path)
+	return a.scriptFile(s.Path)
 }
 
 // scriptFile finds a file below the scripts folder. It is run where it lies, so that what lies
 // beside it (modules, node_modules, a file to source) is found; what it holds is read when the
-// attempt starts. Symbolic links may not lead out of the folder.
-func scriptFile(folder, path string) (text, *jobs.Failure) {
+// attempt starts. A user who may not read it there gets a copy. Symbolic links may not lead out of
+// the folder.
+func (a *attempt) scriptFile(path string) (text, *jobs.Failure) {
+	folder := a.kind.cfg.Scripts
 	if folder == "" {
 		return text{}, spawnFailure("path %q: this server has no scripts folder: "+
 			"start it with --scripts DIR", path)
@@ -128,5 +134,24 @@ func scriptFile(folder, path string) (text, *jobs.Failure) {
 	if n == 0 && err != nil && info.Size() > 0 {
 		return text{}, spawnFailure("path %q in the scripts folder: %v", path, reason(err))
 	}
+	if a.user != nil && !a.user.may(full, 4) {
+		full = filepath.Join(a.folder, "script"+filepath.Ext(path))
+		if err := copyFile(f, full); err != nil {
+			return text{}, a.cannot("the script could not be copied for "+a.user.name, err)
+		}
+	}
 	return text{file: full, head: string(head[:n])}, nil
+}
+
+// copyFile makes a file that its owner may execute.
+func copyFile(from io.Reader, path string) error {
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from) // copy_file_range(2): shared where the file system can
+	if closed := to.Close(); err == nil {
+		err = closed
+	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,6 +53,11 @@ func startServer(t *testing.T, source string, uid uint32, env ...string) *server
 	if uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		cmd.Env = append(cmd.Env, "PATH=/usr/bin:/bin")
+	}
+	if slices.Contains(env, "CAPABLE=1") {
+		for _, c := range needed {
+			cmd.SysProcAttr.AmbientCaps = append(cmd.SysProcAttr.AmbientCaps, c.number)
+		}
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -159,7 +165,7 @@ func TestKillPPIDLeavesTheServerWell(t *testing.T) {
 }
 
 // What a script of the same user finds of its server and its shim. As root it finds everything.
-func TestScriptCannotReadItsServer(t *testing.T) {
+func TestScriptCannotReadItsServer(t *testing.T) { // S8
 	if os.Geteuid() != 0 {
 		t.Skip("a server of another user needs root")
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a shim does to itself: its descriptors, its rank as a victim.
+// What a shim does to itself: its descriptors, its rank as a victim, its capabilities.
 
 // oomMore makes the kernel take a script before the server when memory runs out.
 const oomMore = 500
@@ -46,6 +46,17 @@ func raiseOOM() (lower func()) {
 	}
 	_ = os.WriteFile(file, []byte(strconv.Itoa(min(old+oomMore, 1000))), 0)
 	return func() { _ = os.WriteFile(file, []byte(strconv.Itoa(old)), 0) }
+}
+
+// keepCapabilities sees that what this process may is not handed down to what it starts.
+func keepCapabilities() {
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&head, &data[0]) == nil {
+		data[0].Inheritable, data[1].Inheritable = 0, 0
+		_ = unix.Capset(&head, &data[0])
+	}
 }
 
 // dropOutput lets go of the script's stdin and output, so that only the script holds them.

@@ -7,6 +7,18 @@
 // stays until nothing of it is left. Two pipes join it to the server: over one come the order, the
 // stop and the kill, and its end of file is the server's death; over the other goes what happened.
 //
+// # What a script prints, and what it says
+//
+// stdout and stderr are the log. Each comes in its own order, as it is printed. Of both, the one that
+// was written to first comes first; what a script prints to them by turns within a millisecond or so
+// may come as some lines of the one, then some of the other. Who needs the exact order says
+// `exec 2>&1`. Lines of stdout that begin with ::nightshift are for the server, and not in the log but
+// where something is wrong in them: then they stay, and a line behind says what. They are short, up
+// to 4 KiB, or written by one process alone: the kernel mixes longer ones of several.
+//
+// On a script's PATH is nightshift: the running binary, by a second name or as a copy. The server's
+// PATH comes behind it. A job that sets PATH itself has nightshift last on it.
+//
 // # What holds at which level
 //
 // New probes what the machine permits and Level says it.
@@ -28,12 +40,25 @@
 // one instant, fork bombs and processes of other users included. What outlived both server and
 // shim is killed by the next New.
 //
+// # Memory
+//
+// script.memory bounds the resident memory of the whole tree; past it the tree is killed. Where
+// cgroup v2 has the memory controller for it (root, or a unit with Delegate=yes, in a cgroup that holds
+// the server alone: it moves into one below) the kernel sees to it: nothing gets past the limit, files
+// in tmpfs and the page cache count, the cache is given back first, and there is no swap. Elsewhere the
+// shim looks, every 20 ms near the limit and twice a second far from it, at what the processes hold,
+// what they share counted once: that can be past the limit until the next look. Memory that the
+// machine itself runs out of is told as well: by the cgroup's own count, else by the machine's.
+//
+// # What is left alone
+//
 // PID namespaces are left alone on purpose: in one, `kill -HUP $(cat /run/nginx.pid)`, pgrep and
 // pkill no longer mean the machine's processes, and without root the user namespace around it takes
 // sudo away. Such lines are what scripts are made of.
 //
 // At every level what is started through another service (systemd-run, at, docker run -d) is not
-// the script's and lives on. A script runs as the server's user and is trusted like it. As root it
+// the script's and lives on. What a script leaves mounted in its folder stays mounted, with all in it, and
+// the attempt says that its folder could not be removed. A script runs as the server's user and is trusted like it. As root it
 // may do anything, to the server as well. As a plain user it can read neither environment, memory
 // nor descriptors of the server and the shim, which make themselves undumpable (so neither leaves
 // a core file), but it may signal them, and write what the user may write.

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/user"
@@ -47,8 +48,12 @@ func baseEnvironment() environment {
 func (a *attempt) environment() (environment, *jobs.Failure) {
 	c := a.call
 	env := maps.Clone(a.kind.base)
+	if u := a.user; u != nil {
+		env["HOME"], env["USER"], env["LOGNAME"] = u.home, u.name, u.name
+	}
 	env["TMPDIR"] = a.temp()
 	env["NIGHTSHIFT_PAYLOAD"] = a.payload()
+	env["NIGHTSHIFT_CHECKPOINT"] = a.checkpoint()
 	env["NIGHTSHIFT_JOB"] = c.Job
 	env["NIGHTSHIFT_RUN"] = c.Run.String()
 	env["NIGHTSHIFT_OPERATION"] = c.Operation.String()
@@ -72,10 +77,30 @@ func (a *attempt) environment() (environment, *jobs.Failure) {
 		}
 		env[name] = value
 	}
+	a.addProgram(env)
 	for name, value := range env {
 		if strings.IndexByte(value, 0) >= 0 {
 			return nil, spawnFailure("env.%s %s", name, holdsNUL)
 		}
 	}
 	return env, nil
+}
+
+// addProgram puts the folder of nightshift on the PATH, where there is somebody that it could call:
+// before the server's folders, behind those that a job names itself.
+func (a *attempt) addProgram(env environment) {
+	if a.call.CallbackURL == "" {
+		return
+	}
+	folder, err := a.kind.program.forScripts(a.claim.Path)
+	if err != nil {
+		a.notes = append(a.notes, fmt.Sprintf("%s is not on its PATH: %v", programName, reason(err)))
+		return
+	}
+	switch own, set := a.call.Spec.Script.Env["PATH"]; {
+	case !set:
+		env["PATH"] = folder + ":" + env["PATH"]
+	case own != "":
+		env["PATH"] = own + ":" + folder
+	}
 }

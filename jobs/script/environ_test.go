@@ -70,7 +70,11 @@ func TestEnvironmentIsExactlyWhatIsDocumented(t *testing.T) {
 		rep := begin(t, k, call).end(t)
 		wantSuccess(t, rep)
 		got := fields(rep.OutputTail)
-		for _, name := range []string{"TMPDIR", "NIGHTSHIFT_PAYLOAD"} {
+		if call == most {
+			bin := filepath.Join(k.temp.Path, "bin")
+			want["PATH"] = bin + ":" + os.Getenv("PATH")
+		}
+		for _, name := range []string{"TMPDIR", "NIGHTSHIFT_PAYLOAD", "NIGHTSHIFT_CHECKPOINT"} {
 			if !strings.HasPrefix(got[name], k.temp.Path+"/") {
 				t.Errorf("%s=%s is not below %s", name, got[name], k.temp.Path)
 			}
@@ -150,4 +154,28 @@ print join " ", sort grep { /\d/ && readlink($_) && readlink($_) !~ m{^/proc/|/s
 	if log.String() != "0 1 2" {
 		t.Errorf("descriptors %s", log)
 	}
+}
+
+// Whatever comes of an attempt, the server holds no descriptor more than before.
+func TestAttemptsLeaveNoDescriptorOpen(t *testing.T) {
+	k := newKindAny(t)
+	run := func() {
+		for _, text := range []string{
+			"exit 0", "setsid sleep 600 & exit 1", "kill -9 $PPID; sleep 600", "#!/no/such/program",
+		} {
+			call, _ := source(text)
+			begin(t, k, call).end(t)
+		}
+	}
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(list)
+	}
+	run() // opens what is kept
+	before := open()
+	run()
+	await(t, "as many descriptors as before", func() bool { return open() <= before })
 }

@@ -111,6 +111,20 @@ func dropStale(parent string, ours func(path string) bool, drop func(path string
 	}
 }
 
+// removeClaim removes a folder that was claimed, its mark last: by that the next start finds what is left.
+func removeClaim(path string) error {
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		if e.Name() != claimMark {
+			err = errors.Join(err, removeTree(filepath.Join(path, e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return removeTree(path)
+}
+
 func lockFolder(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -131,18 +145,4 @@ func same(path string, f *os.File) bool {
 	}
 	b, err := f.Stat()
 	return err == nil && os.SameFile(a, b)
-}
-
-// removeTree removes a folder and all in it, also what its owner may not read for lack of mode.
-func removeTree(path string) error {
-	if os.RemoveAll(path) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
 }

@@ -28,13 +28,18 @@ var packages = map[string]string{
 	"bash": "bash", "zsh": "zsh", "fish": "fish", "perl": "perl", "ruby": "ruby", "lua": "lua5.4",
 	"python3": "python3", "python": "python-is-python3", "php": "php-cli", "Rscript": "r-base-core",
 	"node": "nodejs", "nodejs": "nodejs", "java": "default-jre-headless", "go": "golang-go",
-	"env": "coreutils",
+	"env":  "coreutils",
+	"curl": "curl", "wget": "wget", "jq": "jq", "rsync": "rsync", "git": "git", "make": "make", "zip": "zip",
+	"unzip": "unzip", "sqlite3": "sqlite3", "psql": "postgresql-client", "pg_dump": "postgresql-client",
+	"mysql": "default-mysql-client", "mysqldump": "default-mysql-client", "npm": "npm", "pip": "python3-pip",
+	"pip3": "python3-pip", "composer": "composer", "ffmpeg": "ffmpeg", "convert": "imagemagick",
 }
 
 // A lookup finds programs as the script itself would.
 type lookup struct {
-	path string // the script's PATH
-	dir  string // where it starts
+	path string    // the script's PATH
+	dir  string    // where it starts
+	user *identity // nil: the server's
 }
 
 // interpreter gives the words before the file: those of the job, else the file's #! line, else by
@@ -108,22 +113,34 @@ func (l lookup) program(name string) (string, *jobs.Failure) {
 	case pkg != "":
 		return "", spawnFailure("%s is not installed: apt install %s", name, pkg)
 	case strings.Contains(name, "/"):
-		return "", spawnFailure("%s does not exist", name)
+		return "", spawnFailure("%s, which is to run the script, does not exist: install it, or name another in "+
+			"script.interpreter or the #! line", name)
 	}
-	return "", spawnFailure("%s is not installed, or not on the script's PATH", name)
+	return "", spawnFailure("%s, which is to run the script, is not installed, or not on the script's PATH", name)
 }
 
-// find gives "" where there is none. Folders of the PATH that are not absolute are left out.
+// find gives "" where there is none. Of what the server may execute the first is taken that the user
+// may as well.
 func (l lookup) find(name string) string {
+	found := l.first(name, func(path string) bool {
+		return executable(path) && (l.user == nil || l.user.may(path, 1))
+	})
+	if found == "" && l.user != nil {
+		found = l.first(name, executable)
+	}
+	return found
+}
+
+// first leaves out folders of the PATH that are not absolute.
+func (l lookup) first(name string, ok func(path string) bool) string {
 	if strings.Contains(name, "/") {
-		name = l.absolute(name)
-		if executable(name) {
+		if name = l.absolute(name); ok(name) {
 			return name
 		}
 		return ""
 	}
 	for _, folder := range filepath.SplitList(l.path) {
-		if full := filepath.Join(folder, name); filepath.IsAbs(folder) && executable(full) {
+		if full := filepath.Join(folder, name); filepath.IsAbs(folder) && ok(full) {
 			return full
 		}
 	}

@@ -2,8 +2,10 @@ package script
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"nightshift/jobs"
@@ -58,13 +60,18 @@ func TestCloseLeavesNothing(t *testing.T) {
 }
 
 func TestLevelSaysWhatIsInUse(t *testing.T) {
-	if level := kindAt(t, Config{}, noCgroup).Level(); level !=
-		"subreaper: what a script leaves is found by descent and killed (no cgroup: "+
-			"cgroup v2 is not mounted)" {
+	self, err := user.Current()
+	if err != nil {
+		t.Skip(err)
+	}
+	if level := kindAt(t, Config{}, noCgroup).Level(); level != "as "+self.Username+
+		"; subreaper: what a script leaves is found by descent and killed (no cgroup: "+
+		"cgroup v2 is not mounted)" {
 		t.Error(level)
 	}
 	plain := func() (string, error) { return t.TempDir(), nil } // not a cgroup: no cgroup.kill
-	if level := kindAt(t, Config{}, plain).Level(); !strings.HasPrefix(level, "subreaper: ") {
+	level := kindAt(t, Config{User: self.Username}, plain).Level()
+	if !strings.HasPrefix(level, "as "+self.Username+"; subreaper: ") {
 		t.Error(level)
 	}
 }
@@ -112,6 +119,8 @@ func TestOrderSurvivesTheWire(t *testing.T) {
 	for _, o := range []order{
 		{Path: "/bin/sh", Dir: "/", Args: []string{"sh", "", "a\nb\xff"}, Env: []string{"A=b", "C="}},
 		{Path: "p", Cgroup: "c", Folder: "f", Args: []string{"x"}, Env: nil},
+		{Path: "p", User: &syscall.Credential{Uid: 1000, Gid: 1<<32 - 2, Groups: []uint32{4, 27}}, Args: []string{"x"}},
+		{Path: "p", User: &syscall.Credential{}, Args: []string{"x"}},
 	} {
 		got, err := readOrder(strings.NewReader(string(o.encode())))
 		if err != nil || string(got.encode()) != string(o.encode()) || len(got.Args) != len(o.Args) {
@@ -119,7 +128,8 @@ func TestOrderSurvivesTheWire(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"", "\x00\x00\x00\x02a", "\x00\x00\x00\x01a", "\x00\x00\x00\x09a\x00b\x00c\x00d\x009",
+		"", "\x00\x00\x00\x02a", "\x00\x00\x00\x01a", "\x00\x00\x00\x0aa\x00b\x00c\x00d\x00\x009",
+		"\x00\x00\x00\x0da\x00b\x00c\x00d\x001\x001\x00e", "\x00\x00\x00\x0fa\x00b\x00c\x00d\x001 x\x001\x00e",
 	} {
 		if _, err := readOrder(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q is taken", bad)

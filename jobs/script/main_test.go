@@ -17,11 +17,15 @@ import (
 	"nightshift/jobs"
 )
 
-// TestMain dispatches the shim as main does: the test binary is the shim. As a server it runs one
-// script until it is killed.
+// TestMain dispatches the shim as main does: the test binary is the shim, and the nightshift of
+// scripts. As a server it runs one script until it is killed.
 func TestMain(m *testing.M) {
 	if IsShim() {
 		os.Exit(ShimMain())
+	}
+	if filepath.Base(os.Args[0]) == programName {
+		fmt.Println("this is it:", strings.Join(os.Args[1:], " "))
+		os.Exit(0)
 	}
 	if source, ok := os.LookupEnv(serverEnv); ok {
 		serve(source)
@@ -43,7 +47,7 @@ func serve(source string) {
 		os.Exit(1)
 	}
 	rep := k.Run(context.Background(), &jobs.Call{
-		Spec: jobs.Spec{Script: &jobs.Script{Source: source}},
+		Spec: jobs.Spec{Script: &jobs.Script{Source: source, User: os.Getenv("SCRIPT_USER")}},
 		Log:  os.Stdout,
 	})
 	k.Close()

@@ -17,6 +17,8 @@ type process struct {
 	parent  int
 	session int
 	dead    bool // a zombie without threads
+
+	resident int64 // memory in bytes
 }
 
 // processes reads all of /proc. What ends meanwhile is left out.
@@ -44,7 +46,7 @@ func processes() ([]process, error) {
 }
 
 // processOf reads /proc/PID/stat, proc_pid_stat(5): "pid (name) state ppid pgrp session ...", the
-// number of threads as field 20 and the start as field 22.
+// number of threads as field 20, the start as field 22 and the resident pages as field 24.
 func processOf(pid int) (process, bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -56,12 +58,14 @@ func processOf(pid int) (process, bool) {
 		return process{}, false
 	}
 	f := strings.Fields(text[end+1:])
-	if len(f) < 20 {
+	if len(f) < 22 {
 		return process{}, false
 	}
 	p := process{pid: pid, name: text[open+1 : end], start: f[19]}
 	p.parent, _ = strconv.Atoi(f[1])
 	p.session, _ = strconv.Atoi(f[3])
+	pages, _ := strconv.ParseInt(f[21], 10, 64)
+	p.resident = pages * int64(os.Getpagesize())
 	p.dead = f[0] == "Z" && f[17] == "1" || f[0] == "X"
 	return p, true
 }

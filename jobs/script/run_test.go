@@ -15,7 +15,7 @@ import (
 	"nightshift/jobs"
 )
 
-func TestExitCodesAndSignalsAreReported(t *testing.T) {
+func TestExitCodesAndSignalsAreReported(t *testing.T) { // S5
 	k := newKindAny(t)
 	for _, c := range []struct {
 		name, source, message string
@@ -130,7 +130,7 @@ func TestTraceGivesTypeMessageAndStack(t *testing.T) {
 
 const forever = "; while :; do sleep 0.01; done"
 
-func TestStopSendsTermAndThenKills(t *testing.T) {
+func TestStopSendsTermAndThenKills(t *testing.T) { // case 87, S2
 	eachLevel(t, func(t *testing.T, k *Kind) {
 		for _, c := range []struct {
 			name, source string

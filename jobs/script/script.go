@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,7 @@ import (
 type Config struct {
 	Scripts string // folder of the scripts that jobs name by path; "": such scripts are refused
 	Temp    string // where attempts have their folders; "": os.TempDir()
+	User    string // whom scripts run as whose job names nobody; "": the server's user
 
 	// TraceOf finds the exception of a failed script in the end of its output; nil: none is read.
 	TraceOf func(output string) (typ, message, stack string, ok bool)
@@ -28,28 +30,35 @@ type Config struct {
 // Kind runs scripts. It is safe for concurrent use.
 type Kind struct {
 	cfg     Config
-	program string // the running binary, as a path that an upgrade does not change
-	exe     *os.File
+	program *program
+	making  sync.Mutex // held while temp is looked after
 	temp    claim
 	cgroup  claim
 	noGroup error // why there is no cgroup
+	memory  bool  // cgroups of attempts have the memory controller
+	ooms    oomCount
+	alone   error // why no script can run as another user; nil: it can
 	base    environment
 	attempt atomic.Int64
 }
 
-var _ jobs.Kind = (*Kind)(nil)
+var (
+	_ jobs.Kind    = (*Kind)(nil)
+	_ jobs.Checker = (*Kind)(nil)
+)
 
 // New makes the kind ready: it opens the running binary, takes a folder below Temp and, where the
 // machine permits, a cgroup below the server's own, waits for the shims of servers that died and
-// clears away what those left there, and starts a shim to see that it works. It makes this process a subreaper and undumpable, so
-// that scripts of the same user cannot read its environment, memory and descriptors.
+// clears away what those left there, and starts a shim to see that it works. It makes this process a
+// subreaper and undumpable, so that scripts of the same user cannot read its environment, memory and
+// descriptors.
 func New(cfg Config) (*Kind, error) { return newKind(cfg, ownCgroup) }
 
 func newKind(cfg Config, group func() (string, error)) (*Kind, error) {
 	if IsShim() {
 		return nil, errors.New("this process is a script shim: main must call script.ShimMain first")
 	}
-	k := &Kind{cfg: cfg, base: baseEnvironment()}
+	k := &Kind{cfg: cfg, base: baseEnvironment(), alone: mayBecomeOthers(), ooms: oomCount{read: oomKills}}
 	if err := k.prepare(group); err != nil {
 		k.Close()
 		return nil, err
@@ -58,6 +67,11 @@ func newKind(cfg Config, group func() (string, error)) (*Kind, error) {
 }
 
 func (k *Kind) prepare(group func() (string, error)) (err error) {
+	if k.cfg.User != "" {
+		if _, err := k.identityOf(k.cfg.User); err != nil {
+			return fmt.Errorf("--script-user: %w", err)
+		}
+	}
 	if k.cfg.Scripts, err = scriptsFolder(k.cfg.Scripts); err != nil {
 		return err
 	}
@@ -67,7 +81,7 @@ func (k *Kind) prepare(group func() (string, error)) (err error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("hide the server's memory from scripts: %w", err)
 	}
-	if err := k.openProgram(); err != nil {
+	if k.program, err = openProgram("/proc/self/exe"); err != nil {
 		return fmt.Errorf("open the running binary: %w", err)
 	}
 	if err := k.claimTemp(); err != nil {
@@ -94,23 +108,6 @@ func scriptsFolder(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// openProgram keeps the running binary open at a number that no descriptor of a shim can have.
-func (k *Kind) openProgram() error {
-	fd, err := unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	const beyondShims = 64
-	n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, beyondShims)
-	if err != nil {
-		return err
-	}
-	k.program = "/proc/self/fd/" + strconv.Itoa(n)
-	k.exe = os.NewFile(uintptr(n), k.program)
-	return nil
-}
-
 func (k *Kind) claimTemp() (err error) {
 	parent := k.cfg.Temp
 	if parent == "" {
@@ -119,17 +116,40 @@ func (k *Kind) claimTemp() (err error) {
 	if parent, err = filepath.Abs(parent); err != nil {
 		return err
 	}
+	k.cfg.Temp = parent
 	dropStale(parent, isMarked, func(path string) error {
 		if !awaitShims(path) {
 			return errBusy
 		}
-		return removeTree(path)
+		return removeClaim(path)
 	})
-	if k.temp, err = claimFolder(parent); err != nil {
-		return err
-	}
-	k.temp, err = markClaim(k.temp)
+	k.temp, err = k.newTemp()
 	return err
+}
+
+func (k *Kind) newTemp() (c claim, err error) {
+	if c, err = claimFolder(k.cfg.Temp); err == nil {
+		c, err = markClaim(c)
+	}
+	if err == nil && k.alone == nil {
+		err = os.Chmod(c.Path, 0o711) // others pass to their own folders, and see no more
+	}
+	return c, err
+}
+
+// standing is the folder for those of attempts. Where somebody has removed it (rm -rf /tmp/*) another takes
+// its place: those under way have lost theirs, those to come have not.
+func (k *Kind) standing() (claim, error) {
+	k.making.Lock()
+	defer k.making.Unlock()
+	if same(k.temp.Path, k.temp.lock) {
+		return k.temp, nil
+	}
+	c, err := k.newTemp()
+	if err == nil {
+		k.temp = c // shims hold on to what they have of the one before
+	}
+	return c, err
 }
 
 // claimCgroup takes a cgroup for the attempts' own where cgroup.kill is there.
@@ -149,7 +169,10 @@ func (k *Kind) claimCgroup(group func() (string, error)) {
 	}
 	if _, k.noGroup = os.Stat(filepath.Join(k.cgroup.Path, "cgroup.kill")); k.noGroup != nil {
 		k.dropCgroup()
+		return
 	}
+	k.memory = handDown(parent) == nil &&
+		put(filepath.Join(k.cgroup.Path, "cgroup.subtree_control"), "+memory") == nil
 }
 
 func (k *Kind) dropCgroup() {
@@ -185,13 +208,26 @@ func (k *Kind) probe() error {
 	}
 }
 
-// Level says in a sentence which isolation is in use (see the package's description).
+// Level says in a sentence whom scripts run as and which isolation is in use (see the package's
+// description).
 func (k *Kind) Level() string {
-	if k.cgroup.Path != "" {
-		return "cgroup: each script has a cgroup of its own; what it leaves is killed with it at once"
+	as := k.cfg.User
+	if as == "" {
+		as = k.base["USER"]
 	}
-	return fmt.Sprintf("subreaper: what a script leaves is found by descent and killed "+
-		"(no cgroup: %v)", reason(k.noGroup))
+	if as == "" { // which has no name
+		as = strconv.Itoa(os.Geteuid())
+	}
+	if k.cgroup.Path != "" {
+		text := fmt.Sprintf("as %s; cgroup: each script has a cgroup of its own; what it leaves is killed "+
+			"with it at once", as)
+		if k.memory {
+			text += ", and the kernel sees to script.memory"
+		}
+		return text
+	}
+	return fmt.Sprintf("as %s; subreaper: what a script leaves is found by descent and killed "+
+		"(no cgroup: %v)", as, reason(k.noGroup))
 }
 
 // reason leaves the path out of an error about a file.
@@ -207,15 +243,23 @@ func reason(err error) error {
 func (k *Kind) Close() {
 	k.dropCgroup()
 	if k.temp.Path != "" {
-		_ = removeTree(k.temp.Path)
+		_ = removeClaim(k.temp.Path)
 		k.temp.lock.Close()
 		k.temp.busy.Close()
 		k.temp = claim{}
 	}
-	if k.exe != nil {
-		k.exe.Close()
-		k.exe = nil
+	k.program.close()
+}
+
+// Check gives what this server cannot run.
+func (k *Kind) Check(spec jobs.Spec) []jobs.Fault {
+	if spec.Script == nil || spec.Script.User == "" {
+		return nil
 	}
+	if _, err := k.identityOf(spec.Script.User); err != nil {
+		return []jobs.Fault{{Location: "script.user", Message: err.Error()}}
+	}
+	return nil
 }
 
 // Run executes one attempt.
@@ -223,11 +267,16 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 	if ctx.Err() != nil {
 		return jobs.Report{Stopped: jobs.StopCause(ctx), ExitCode: -1}
 	}
-	a := &attempt{kind: k, call: call, kills: oomKills()}
+	if call.Spec.Script == nil {
+		f := &jobs.Failure{Kind: jobs.FailInvalid, Message: "the job has no script"}
+		return jobs.Report{Failure: f.Bound(), ExitCode: -1}
+	}
+	a := &attempt{kind: k, call: call, kills: k.ooms.recent()}
 	a.failure = a.start()
 	if a.failure == nil {
 		a.watch(ctx)
 		a.end()
+		a.failure = a.outcome()
 	}
 	a.clear()
 	return a.report()

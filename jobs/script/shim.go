@@ -45,7 +45,7 @@ func ShimMain() int {
 	// No signal ends or stops it, and the script gets the defaults.
 	signal.Notify(make(chan os.Signal, 1))
 	_ = os.WriteFile("/proc/self/comm", []byte(shimName), 0) // what ps and top show
-	s := &shim{deaths: make(chan death), commands: make(chan byte)}
+	s := &shim{deaths: make(chan death), commands: make(chan byte), over: make(chan int64, 1)}
 	var err error
 	if s.order, err = readOrder(descriptor(controlFD)); err != nil {
 		return 2
@@ -58,18 +58,12 @@ func ShimMain() int {
 	}
 	go s.listen()
 	go s.reap()
-	s.watch()
-	if serverGone() {
-		_ = removeTree(s.order.Folder)
+	if s.order.Memory > 0 {
+		go s.measure()
 	}
+	s.watch()
+	_ = removeTree(s.order.Folder) // the server sees to what is left of it, if there is one
 	return 0
-}
-
-// serverGone reports whether nobody holds the other end of the control pipe any more.
-func serverGone() bool {
-	fds := []unix.PollFd{{Fd: controlFD}}
-	_, err := unix.Poll(fds, 0)
-	return err == nil && fds[0].Revents&unix.POLLHUP != 0
 }
 
 type shim struct {
@@ -77,6 +71,7 @@ type shim struct {
 	script   int // pid of its first process, and of its session and group
 	commands chan byte
 	deaths   chan death // closed when there is no child left
+	over     chan int64 // what it holds, when that is more than it may
 
 	mu     sync.Mutex // held where processes are reaped, and where the script's pid must stay its own
 	reaped bool       // the first process
@@ -102,6 +97,10 @@ func (s *shim) start() error {
 		}
 		defer unix.Close(fd)
 		sys.UseCgroupFD, sys.CgroupFD = true, fd
+	}
+	if s.order.User != nil {
+		sys.Credential = s.order.User
+		keepCapabilities()
 	}
 	lower := raiseOOM()
 	pid, err := syscall.ForkExec(s.order.Path, s.order.Args, &syscall.ProcAttr{
@@ -197,6 +196,10 @@ func (s *shim) watch() {
 		case <-lingered:
 			s.sweep()
 			return
+		case used := <-s.over:
+			s.say(saidMemory, int(used>>10))
+			s.sweep()
+			return
 		}
 	}
 }
@@ -269,9 +272,21 @@ func (s *shim) emptied(wait time.Duration) bool {
 
 func (s *shim) finish(left int) {
 	if s.order.Cgroup != "" {
+		s.tellMemory()
 		_ = removeCgroup(s.order.Cgroup)
 	}
 	s.say(saidLeft, left)
+}
+
+// tellMemory says what the kernel has counted.
+func (s *shim) tellMemory() {
+	killed, used, own, known := outOfMemory(s.order.Cgroup)
+	switch {
+	case own:
+		s.say(saidMemory, int(used>>10))
+	case known:
+		s.say(saidStarved, int(killed))
+	}
 }
 
 // say tells the server. A server that is gone does not hear it.

@@ -28,7 +28,7 @@ func TestInterpreterIsChosen(t *testing.T) {
 	write("a.PL", `print "perl $0" =~ /a\.PL/ ? "perl" : "no"`)
 	write("plain", "echo plain")
 	write("bang.py", "#!/usr/bin/perl -w\nprint \"bang $^W\"")
-	copyFile(t, "/bin/echo", filepath.Join(scripts, "program"), 0o755)
+	copyOf(t, "/bin/echo", filepath.Join(scripts, "program"), 0o755)
 	k := kindAt(t, Config{Scripts: scripts}, ownCgroup)
 	for name, c := range map[string]struct {
 		script jobs.Script
@@ -69,7 +69,7 @@ func TestInterpreterIsChosen(t *testing.T) {
 	}
 }
 
-func copyFile(t *testing.T, from, to string, mode os.FileMode) {
+func copyOf(t *testing.T, from, to string, mode os.FileMode) {
 	t.Helper()
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -83,7 +83,7 @@ func copyFile(t *testing.T, from, to string, mode os.FileMode) {
 const tooLarge = "args and env are too large to start a program with: 128 KiB each and, " +
 	"as a rule, 2 MiB together; give large data in the payload"
 
-func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
+func TestWhatCannotBeStartedSaysWhy(t *testing.T) { // S10, S11
 	scripts, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
 	for path, text := range map[string]string{
 		outside: "echo", scripts + "/ok": "echo",
@@ -104,7 +104,7 @@ func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
 	}{
 		{
 			jobs.Script{Interpreter: []string{"ruby9"}},
-			"ruby9 is not installed, or not on the script's PATH",
+			"ruby9, which is to run the script, is not installed, or not on the script's PATH",
 		},
 		{
 			jobs.Script{Source: "#!/usr/bin/env Rscript\n", Env: map[string]string{"PATH": "/nowhere:."}},
@@ -118,7 +118,11 @@ func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
 			jobs.Script{Source: "#!/opt/none/python3\n"},
 			"/opt/none/python3 is not installed: apt install python3",
 		},
-		{jobs.Script{Interpreter: []string{"/opt/none/x"}}, "/opt/none/x does not exist"},
+		{
+			jobs.Script{Interpreter: []string{"/opt/none/x"}},
+			"/opt/none/x, which is to run the script, does not exist: install it, or name another in " +
+				"script.interpreter or the #! line",
+		},
 		{jobs.Script{Interpreter: []string{"./ok"}, Dir: scripts}, "./ok is not executable: chmod +x it"},
 		{jobs.Script{Path: "none"}, `path "none" does not exist in the scripts folder`},
 		{jobs.Script{Path: "folder"}, `path "folder" in the scripts folder is not a file`},
@@ -180,7 +184,7 @@ func TestScriptByPathNeedsAFolder(t *testing.T) {
 	}
 }
 
-func TestScriptOfAPathIsReadWhenItStarts(t *testing.T) {
+func TestScriptOfAPathIsReadWhenItStarts(t *testing.T) { // S10
 	scripts := t.TempDir()
 	k := kindAt(t, Config{Scripts: scripts}, ownCgroup)
 	for _, word := range []string{"one", "two"} {
@@ -213,5 +217,18 @@ func TestRealInterpretersRun(t *testing.T) {
 				t.Errorf("printed %q", log)
 			}
 		})
+	}
+}
+
+func TestWithoutProcSaysWhatToDo(t *testing.T) {
+	p, err := openProgram(filepath.Join(t.TempDir(), "self", "exe"))
+	if err == nil {
+		p.close()
+		t.Fatal("a binary was opened where there is none")
+	}
+	for _, want := range []string{"/proc", "--scripts off"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error %q does not name %s", err, want)
+		}
 	}
 }

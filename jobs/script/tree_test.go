@@ -33,7 +33,7 @@ up() { until grep -qsz "^$mark$" /proc/[0-9]*/cmdline; do sleep 0.01; done; }
 ` + leave + "\n" + then
 }
 
-func TestNothingLivesOnWhenAScriptSucceeds(t *testing.T) {
+func TestNothingLivesOnWhenAScriptSucceeds(t *testing.T) { // S1, S5
 	eachLevel(t, func(t *testing.T, k *Kind) {
 		for name, leave := range leavers {
 			t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestNothingLivesOnWhenAScriptSucceeds(t *testing.T) {
 	})
 }
 
-func TestNothingLivesOnWhenAScriptIsStopped(t *testing.T) {
+func TestNothingLivesOnWhenAScriptIsStopped(t *testing.T) { // S1, S2
 	eachLevel(t, func(t *testing.T, k *Kind) {
 		for name, leave := range leavers {
 			t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestNothingLivesOnWhenAScriptIsStopped(t *testing.T) {
 	})
 }
 
-func TestKilledShimFailsItsAttemptAndLeavesNothing(t *testing.T) {
+func TestKilledShimFailsItsAttemptAndLeavesNothing(t *testing.T) { // S9
 	eachLevel(t, func(t *testing.T, k *Kind) {
 		for name, leave := range leavers {
 			t.Run(name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestShimThatCannotWorkIsReplaced(t *testing.T) {
 	}
 }
 
-func TestForkBombEnds(t *testing.T) {
+func TestForkBombEnds(t *testing.T) { // S7
 	k := newKindAny(t)
 	if k.cgroup.Path == "" {
 		t.Skip("this needs a cgroup")

@@ -3,6 +3,7 @@ package script
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -15,27 +16,35 @@ const (
 	killCommand = 'K' // SIGKILL to everything
 )
 
-// What the shim says, one line each: "failed ERRNO", "stopping", "exited WAITSTATUS", "left COUNT".
+// What the shim says, one line each: "failed ERRNO", "stopping", "exited WAITSTATUS", "left COUNT",
+// "memory KIB", "starved COUNT".
 const (
 	saidFailed   = "failed"   // the script could not be started
 	saidStopping = "stopping" // a stop or kill reached the script before it had ended by itself
 	saidExited   = "exited"   // its first process is over
 	saidLeft     = "left"     // how many others were alive then and have been killed
+	saidMemory   = "memory"   // what it held as it passed its limit, and was killed for that
+	saidStarved  = "starved"  // how many the kernel has killed as memory ran out; not said: unknown
 )
 
 // An order is what a shim is to start.
 type order struct {
-	Path   string // of the program
-	Dir    string // to start in
-	Cgroup string // folder of the attempt's cgroup; "": none
-	Folder string // of the attempt: removed by the shim where the server is dead
+	Path   string              // of the program
+	Dir    string              // to start in
+	Cgroup string              // folder of the attempt's cgroup; "": none
+	Folder string              // of the attempt: removed by the shim at the end
+	User   *syscall.Credential // nil: that of the shim
+	Memory int64               // bytes that its tree may hold; 0: any, or the kernel sees to it
 	Args   []string
 	Env    []string
 }
 
 // An order is written as its length and its fields, each ended by NUL, which none can hold.
 func (o order) encode() []byte {
-	fields := []string{o.Path, o.Dir, o.Cgroup, o.Folder, strconv.Itoa(len(o.Args))}
+	fields := []string{
+		o.Path, o.Dir, o.Cgroup, o.Folder, encodeUser(o.User), strconv.FormatInt(o.Memory, 10),
+		strconv.Itoa(len(o.Args)),
+	}
 	fields = append(append(fields, o.Args...), o.Env...)
 	body := strings.Join(fields, "\x00")
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
@@ -53,17 +62,52 @@ func readOrder(r io.Reader) (order, error) {
 		return order{}, err
 	}
 	f := strings.Split(string(body), "\x00")
-	if len(f) < 5 {
+	const fixed = 7
+	if len(f) < fixed {
 		return order{}, errBadOrder
 	}
-	args, err := strconv.Atoi(f[4])
-	if err != nil || args < 1 || args > len(f)-5 {
+	user, err := decodeUser(f[4])
+	if err != nil {
+		return order{}, err
+	}
+	memory, err := strconv.ParseInt(f[5], 10, 64)
+	if err != nil {
+		return order{}, errBadOrder
+	}
+	args, err := strconv.Atoi(f[6])
+	if err != nil || args < 1 || args > len(f)-fixed {
 		return order{}, errBadOrder
 	}
 	return order{
-		Path: f[0], Dir: f[1], Cgroup: f[2], Folder: f[3],
-		Args: f[5 : 5+args], Env: f[5+args:],
+		Path: f[0], Dir: f[1], Cgroup: f[2], Folder: f[3], User: user, Memory: memory,
+		Args: f[fixed : fixed+args], Env: f[fixed+args:],
 	}, nil
+}
+
+// encodeUser writes the numbers of the user, its group and its other groups; "" is nil.
+func encodeUser(c *syscall.Credential) string {
+	if c == nil {
+		return ""
+	}
+	return strings.Trim(fmt.Sprint(append([]uint32{c.Uid, c.Gid}, c.Groups...)), "[]")
+}
+
+func decodeUser(text string) (*syscall.Credential, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var n []uint32
+	for _, word := range strings.Fields(text) {
+		number, err := strconv.ParseUint(word, 10, 32)
+		if err != nil {
+			return nil, errBadOrder
+		}
+		n = append(n, uint32(number))
+	}
+	if len(n) < 2 {
+		return nil, errBadOrder
+	}
+	return &syscall.Credential{Uid: n[0], Gid: n[1], Groups: n[2:]}, nil
 }
 
 // A told is what the server knows of an attempt from its shim.
@@ -74,6 +118,10 @@ type told struct {
 	status   syscall.WaitStatus // where exited
 	over     bool               // nothing is left
 	left     int                // had to be killed for that
+
+	memory  int64 // bytes that it held past its limit; 0: it kept to it
+	counted bool  // whether starved is known
+	starved int   // processes that the kernel killed as memory ran out
 }
 
 // hear takes one line of the shim. Lines that make no sense count as not said.
@@ -90,5 +138,9 @@ func (t *told) hear(line string) {
 		t.exited, t.status = true, syscall.WaitStatus(n)
 	case word == saidLeft:
 		t.over, t.left = true, int(n)
+	case word == saidMemory:
+		t.memory = int64(n) << 10
+	case word == saidStarved:
+		t.counted, t.starved = true, int(n)
 	}
 }

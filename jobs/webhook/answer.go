@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,11 +25,15 @@ func succeeded(status int) bool { return status >= 200 && status <= 299 }
 // judge makes the report of a full answer.
 func (k *Kind) judge(x *exchange, call *jobs.Call) jobs.Report {
 	good, why := x.verdict(call)
-	x.hide(call.Mask)
 	if !good {
-		return k.judgeFailed(x, why)
+		return k.judgeFailed(x, call, why)
 	}
-	rep := jobs.Report{ExitCode: -1, HTTPStatus: x.resp.StatusCode}
+	more, notes := x.continues(call.Mask)
+	if more {
+		return x.slice(call)
+	}
+	x.hide(call.Mask)
+	rep := jobs.Report{ExitCode: -1, HTTPStatus: x.resp.StatusCode, Notes: notes}
 	if len(x.body) == 0 {
 		return rep
 	}
@@ -122,30 +125,34 @@ func logHead(x *exchange, call *jobs.Call) string {
 	return kept + mark
 }
 
-func (k *Kind) judgeFailed(x *exchange, why string) jobs.Report {
+func (k *Kind) judgeFailed(x *exchange, call *jobs.Call, why string) jobs.Report {
 	resp := x.resp
+	whole := x.body
+	x.hide(call.Mask)
 	message := x.statusMessage()
 	if why != "" {
 		message = oneLine(message+", but "+why, jobs.MaxMessage)
 	}
-	f := &jobs.Failure{
-		Kind:    jobs.FailHTTP,
-		Type:    string(jobs.FailHTTP),
-		Message: message,
-		HTTP: &jobs.HTTPFailure{
-			Status:  resp.StatusCode,
-			Headers: keptHeaders(resp.Header),
-			Body:    text(x.body, jobs.MaxErrorBody),
-		},
-	}
-	rep := jobs.Report{Failure: f, HTTPStatus: resp.StatusCode, ExitCode: -1}
+	rep := x.failed(jobs.FailHTTP, message)
 	if resp.StatusCode == http.StatusTooManyRequests ||
 		resp.StatusCode == http.StatusServiceUnavailable {
 		rep.RetryAfterFloor, rep.Notes = jobs.RetryAfter(resp.Header["Retry-After"], k.now())
 	}
-	if isProblem(resp.Header.Get("Content-Type")) {
-		k.readProblem(x, &rep)
+	if x.isProblem() {
+		p := problem{body: whole, mask: call.Mask, now: k.now(), rep: &rep}
+		p.read()
 	}
+	return rep
+}
+
+// failed is the report of an answer that fails the attempt, with what is kept of it.
+func (x *exchange) failed(kind jobs.FailureKind, message string) jobs.Report {
+	rep := failed(&jobs.Failure{Kind: kind, Message: message, HTTP: &jobs.HTTPFailure{
+		Status:  x.resp.StatusCode,
+		Headers: keptHeaders(x.resp.Header),
+		Body:    text(x.body, jobs.MaxErrorBody),
+	}})
+	rep.HTTPStatus = x.resp.StatusCode
 	return rep
 }
 
@@ -199,10 +206,8 @@ func keptHeaders(h http.Header) map[string]string {
 	return kept
 }
 
-func isProblem(contentType string) bool {
-	if contentType == "" {
-		return false
-	}
-	media, _, err := mime.ParseMediaType(contentType)
-	return media == "application/problem+json" && (err == nil || err == mime.ErrInvalidMediaParameter)
+// isProblem tells whether the answer is a problem of RFC 9457.
+func (x *exchange) isProblem() bool {
+	media, _, _ := strings.Cut(x.resp.Header.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/problem+json")
 }

@@ -53,6 +53,28 @@ func TestWebhookKeepsTheContractOfKinds(t *testing.T) {
 	})
 }
 
+// The request that hands work over is an attempt as any, and so is a slice.
+func TestWorkThatIsTakenOnKeepsTheContractOfKinds(t *testing.T) {
+	kindtest.Run(t, kindtest.Subject{
+		Kind: newKind(t, Config{}),
+		Succeeds: func(t testing.TB) jobs.Spec {
+			return handing(receive(t, answers(status(202, "on it"))).url)
+		},
+		Fails: func(t testing.TB) (jobs.Spec, jobs.FailureKind) {
+			return handing(receive(t, answers(more("no JSON"))).url), jobs.FailInvalid
+		},
+		Hangs: func(t testing.TB) kindtest.Hanging {
+			h := hangs(t)
+			h.Spec = handing(h.Spec.Webhook.URL)
+			return h
+		},
+		Garbles: func(t testing.TB) jobs.Spec {
+			garbage := "{\"\xff\xfe \x01\x02\x1b[31m \xc3(\":"
+			return hook(receive(t, answers(more(garbage))).url)
+		},
+	})
+}
+
 func hangs(t testing.TB) kindtest.Hanging {
 	started := make(chan struct{})
 	var once sync.Once

@@ -68,7 +68,7 @@ func (x *exchange) send(ctx context.Context, over http.RoundTripper, call *jobs.
 		x.conn = nil
 		resp, err := over.RoundTrip(req)
 		if err == nil {
-			return x.receive(resp, call.Judge != nil)
+			return x.receive(resp, call)
 		}
 		x.conclude(body.Len())
 		// A kept connection that was closed before a byte of the request was written is not an
@@ -131,7 +131,7 @@ func (x *exchange) fault(err error) error {
 var errHeaderTooLarge = errors.New("headers too large")
 
 // receive reads the body of an answer. Where it is not read to its end the connection is closed.
-func (x *exchange) receive(resp *http.Response, judged bool) error {
+func (x *exchange) receive(resp *http.Response, call *jobs.Call) error {
 	defer resp.Body.Close()
 	if resp.ProtoMajor != 1 || resp.StatusCode < 100 {
 		x.phase = phaseHeaders
@@ -144,11 +144,19 @@ func (x *exchange) receive(resp *http.Response, judged bool) error {
 	if x.conn != nil {
 		x.conn.heed(resp.Header)
 	}
-	// An expression sees all of the body that is read; else enough to tell that it is too large.
-	if judged {
-		return x.readBody(maxBodyBytes + 1)
+	return x.readBody(x.wanted(call))
+}
+
+// wanted is how many bytes of the body are kept: all that is read where an expression sees it or a
+// checkpoint may stand in it, else enough to tell that it is too large for a result.
+func (x *exchange) wanted(call *jobs.Call) int {
+	switch {
+	case x.accepted(call):
+		return 0
+	case call.Judge != nil, x.resp.Header[continueHeader] != nil, x.isProblem():
+		return maxBodyBytes + 1
 	}
-	return x.readBody(jobs.MaxResult + 1)
+	return jobs.MaxResult + 1
 }
 
 var drains = sync.Pool{New: func() any { return new([32 << 10]byte) }}

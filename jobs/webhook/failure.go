@@ -19,7 +19,12 @@ import (
 // failureOf says why an exchange has no full answer. Messages name host and port only: path and
 // query of a URL may hold secrets.
 func failureOf(x *exchange, err error) *jobs.Failure {
-	if x.phase == phaseConnect {
+	switch {
+	case errors.Is(err, errHandOver):
+		f := x.cutShort(jobs.FailTimeout, err.Error()+": the request was given up")
+		f.Message += "; answer 202 first, do the work then, and call back when it is done"
+		return f
+	case x.phase == phaseConnect:
 		return connectFailure(x.plan, err)
 	}
 	f := &jobs.Failure{Kind: jobs.FailConnection}
@@ -148,15 +153,18 @@ func isAlert(err error) bool {
 
 // stoppedFailure is what is on record of an attempt that was ended from outside.
 func stoppedFailure(x *exchange, cause error) *jobs.Failure {
-	f := &jobs.Failure{Kind: jobs.FailTimeout}
-	why := "the attempt's time was up"
 	switch {
 	case errors.Is(cause, jobs.ErrCancelled):
 		return nil
 	case errors.Is(cause, jobs.ErrShutdown):
-		f.Kind, why = jobs.FailShutdown, "the server stopped"
+		return x.cutShort(jobs.FailShutdown, "the server stopped")
 	}
-	f.Type = string(f.Kind)
+	return x.cutShort(jobs.FailTimeout, "the attempt's time was up")
+}
+
+// cutShort says how far an exchange had got that we ended.
+func (x *exchange) cutShort(kind jobs.FailureKind, why string) *jobs.Failure {
+	f := &jobs.Failure{Kind: kind, Type: string(kind)}
 	switch name := x.plan.name; x.phase {
 	case phaseConnect:
 		f.Message = fmt.Sprintf("%s while connecting to %s", why, name)

@@ -12,13 +12,13 @@ import (
 	"nightshift/jobs"
 )
 
-// names is a name server on loopback that knows A records (RFC 1035).
+// names is a name server on loopback that knows A and AAAA records (RFC 1035, 3596).
 type names struct {
 	addr  string
 	asked atomic.Int64
 }
 
-// nameServer answers with the IPv4 addresses of a name; none: the name does not exist.
+// nameServer answers with the addresses of a name; none: the name does not exist.
 func nameServer(t testing.TB, addresses func(name string) []string) *names {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -86,13 +86,13 @@ func answerQuery(query []byte, addresses func(string) []string) []byte {
 		reply[3] |= 3 // NXDOMAIN
 		return reply
 	}
-	if kind != 1 {
-		return reply // no AAAA records
-	}
-	for _, a := range found {
-		four := netip.MustParseAddr(a).As4()
-		reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
-		reply = append(reply, four[:]...)
+	for _, text := range found {
+		a := netip.MustParseAddr(text)
+		if a.Is4() != (kind == 1) {
+			continue
+		}
+		reply = append(reply, 0xc0, 12, 0, kind, 0, 1, 0, 0, 0, 0, 0, byte(a.BitLen()/8))
+		reply = append(reply, a.AsSlice()...)
 		reply[7]++
 	}
 	return reply
@@ -158,4 +158,19 @@ func TestManyAddressesAreFine(t *testing.T) {
 	k := newKind(t, Config{})
 	k.lookup = ns.resolver()
 	wantResult(t, call(t, k, hook("http://many.example"+port)), "{}")
+}
+
+func TestNameThatHasAnIPv6AddressAloneIsCalled(t *testing.T) {
+	l, err := net.Listen("tcp6", "[::1]:0")
+	if err != nil {
+		t.Skip("this machine has no IPv6: ", err)
+	}
+	r := receiveOn(t, l, answers(ok("{}")))
+	ns := nameServer(t, func(string) []string { return []string{"::1"} })
+	k := newKind(t, Config{})
+	k.lookup = ns.resolver()
+	wantResult(t, call(t, k, hook("http://six.example"+r.addr[strings.LastIndexByte(r.addr, ':'):])), "{}")
+	ns = nameServer(t, func(string) []string { return []string{"fe80::1"} })
+	k.lookup = ns.resolver()
+	wantFailure(t, call(t, k, hook("http://link.example/")), jobs.FailBlocked, "link-local")
 }

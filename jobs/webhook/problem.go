@@ -1,11 +1,8 @@
 package webhook
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"time"
 
@@ -15,81 +12,106 @@ import (
 // maxType bounds the type of an error.
 const maxType = 256
 
-// readProblem takes from an application/problem+json answer (RFC 9457) the type, the message and
-// what it says of another try. Members of the wrong type are ignored and noted.
-func (k *Kind) readProblem(x *exchange, rep *jobs.Report) {
-	note := func(format string, args ...any) {
-		rep.Notes = append(rep.Notes, fmt.Sprintf(format, args...))
-	}
-	var members map[string]json.RawMessage
-	if len(x.body) > jobs.MaxResult || jobs.ValidJSON(x.body) != nil ||
-		json.Unmarshal(x.body, &members) != nil || members == nil {
-		note("the problem+json answer is not a JSON object of up to 64 KiB: not read")
-		return
-	}
-	str := func(name string) string {
-		raw, ok := members[name]
-		if !ok || isNull(raw) {
-			return ""
-		}
-		var s string
-		if json.Unmarshal(raw, &s) != nil {
-			note("%s of the problem ignored: want a string", name)
-		}
-		return s
-	}
-	if t := oneLine(str("type"), maxType); t != "" && t != "about:blank" {
-		rep.Failure.Type = t
-	}
-	title := oneLine(str("title"), jobs.MaxMessage)
-	if message := orElse(oneLine(str("detail"), jobs.MaxMessage), title); message != "" {
-		rep.Failure.Message = message
-	}
-	if raw, ok := members["retryable"]; ok && !isNull(raw) {
-		var b bool
-		if json.Unmarshal(raw, &b) == nil {
-			rep.Retryable = &b
-		} else {
-			note("retryable of the problem ignored: want true or false")
-		}
-	}
-	if raw, ok := members["retry_after"]; ok && !isNull(raw) {
-		d, err := reportedWait(raw, k.now())
-		if err == nil {
-			rep.RetryAfter = &d
-		} else {
-			note("retry_after of the problem ignored: %s", err)
-		}
-	}
+// problem is an application/problem+json answer (RFC 9457) that is read into a report.
+type problem struct {
+	body []byte // as it came: a checkpoint stays as it is
+	mask *jobs.Mask
+	now  time.Time
+	rep  *jobs.Report
 }
 
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+// read takes the type, the message, what it says of another try, and what the job has saved. Members
+// of the wrong type are ignored and noted.
+func (p *problem) read() {
+	var said struct {
+		Type       jobs.Raw `json:"type"`
+		Title      jobs.Raw `json:"title"`
+		Detail     jobs.Raw `json:"detail"`
+		Retryable  jobs.Raw `json:"retryable"`
+		RetryAfter jobs.Raw `json:"retry_after"`
+		Checkpoint jobs.Raw `json:"checkpoint"`
+		Progress   jobs.Raw `json:"progress"`
+	}
+	if len(p.body) > maxBodyBytes || jobs.DecodeLenient(p.body, &said) != nil {
+		p.note("the problem+json answer is not a JSON object of up to 1 MiB: not read")
+		return
+	}
+	if t := oneLine(p.text("type", said.Type), maxType); t != "" && t != "about:blank" {
+		p.rep.Failure.Type = t
+	}
+	title := oneLine(p.text("title", said.Title), jobs.MaxMessage)
+	detail := oneLine(p.text("detail", said.Detail), jobs.MaxMessage)
+	if message := orElse(detail, title); message != "" {
+		p.rep.Failure.Message = message
+	}
+	if isSaid(said.Retryable) {
+		var b bool
+		if jobs.DecodeJSON(said.Retryable, &b) == nil {
+			p.rep.Retryable = &b
+		} else {
+			p.note("retryable of the problem ignored: want true or false")
+		}
+	}
+	if isSaid(said.RetryAfter) {
+		d, err := reportedWait(said.RetryAfter, p.now)
+		if err == nil {
+			p.rep.RetryAfter = &d
+		} else {
+			p.note("retry_after of the problem ignored: %s", err)
+		}
+	}
+	p.saved(said.Checkpoint, said.Progress)
+}
 
-var errReportedWait = errors.New("want seconds as a number, a duration such as \"90s\", or a time")
+// saved takes what the job has saved with its error. A checkpoint of null says that there is none any
+// more.
+func (p *problem) saved(checkpoint, progress jobs.Raw) {
+	if n := len(checkpoint); n > jobs.MaxCheckpoint {
+		p.note("checkpoint of the problem ignored: want at most 256 KiB, got %d bytes", n)
+	} else {
+		p.rep.Checkpoint = checkpoint
+	}
+	if progress == nil {
+		return
+	}
+	said, err := jobs.ParseProgress(progress, p.mask)
+	if err != nil {
+		p.note("progress of the problem ignored: %s", err)
+	}
+	p.rep.Progress = said
+}
+
+// text is a member that is a string, masked; "" where it is none.
+func (p *problem) text(name string, raw jobs.Raw) string {
+	var s string
+	if isSaid(raw) && jobs.DecodeJSON(raw, &s) != nil {
+		p.note("%s of the problem ignored: want a string", name)
+		return ""
+	}
+	return p.mask.Text(s)
+}
+
+func (p *problem) note(format string, args ...any) {
+	p.rep.Notes = append(p.rep.Notes, oneLine(p.mask.Text(fmt.Sprintf(format, args...)), jobs.MaxMessage))
+}
+
+// isSaid is false for a member that is left out, or null, which is the same.
+func isSaid(raw jobs.Raw) bool { return raw != nil && string(raw) != "null" }
 
 // reportedWait reads seconds as a number, a duration, or an instant as RFC 3339 or HTTP has it.
-func reportedWait(raw json.RawMessage, now time.Time) (time.Duration, error) {
-	var seconds float64
-	if json.Unmarshal(raw, &seconds) == nil {
-		switch {
-		case seconds < 0:
-			return 0, errors.New("it is negative")
-		case seconds > time.Duration(jobs.MaxDuration).Seconds():
-			return 0, errors.New("it is too long: at most 3653d")
-		}
-		return time.Duration(math.Round(seconds * float64(time.Second))), nil
+func reportedWait(raw jobs.Raw, now time.Time) (time.Duration, error) {
+	d, err := jobs.ParseWait(raw)
+	if err == nil {
+		return d.Std(), nil
 	}
 	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return 0, errReportedWait
-	}
-	if d, err := jobs.ParseDuration(s); err == nil {
-		return d.Std(), nil
+	if jobs.DecodeJSON(raw, &s) != nil {
+		return 0, err
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		if at, err = http.ParseTime(s); err != nil {
-			return 0, errReportedWait
+			return 0, errors.New("want seconds as a number, a duration such as \"90s\", or a time")
 		}
 	}
 	wait := at.Sub(now)

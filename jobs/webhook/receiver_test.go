@@ -48,6 +48,11 @@ func receive(t testing.TB, play func(p *peer)) *receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return receiveOn(t, l, play)
+}
+
+// receiveOn is receive where it is told where to listen.
+func receiveOn(t testing.TB, l net.Listener, play func(p *peer)) *receiver {
 	r := &receiver{addr: l.Addr().String(), ended: make(chan struct{})}
 	r.url = "http://" + r.addr + "/hook"
 	var wg sync.WaitGroup

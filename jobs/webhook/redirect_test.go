@@ -83,7 +83,9 @@ func TestRedirectToTheSameHostAndPortKeepsHeaders(t *testing.T) {
 	rep := following(t, newKind(t, Config{}), r.url, func(w *jobs.Webhook, c *jobs.Call) {
 		w.Headers = map[string]string{"Authorization": "Bearer hunter2", "Host": "virtual.example"}
 		w.SigningSecret = jobs.Texts{secretA}
-		operation = c.Operation.String()
+		c.CallbackToken, c.CallbackURL = "nsa_x", "http://127.0.0.1/v1/callback/1"
+		c.Checkpoint, c.Continues = jobs.Raw(`{"page":3}`), 7
+		operation = c.Operation.String() + "-7"
 	})
 	wantResult(t, rep, "{}")
 	if r.requests.Load() != 2 || r.conns.Load() != 1 {
@@ -92,6 +94,7 @@ func TestRedirectToTheSameHostAndPortKeepsHeaders(t *testing.T) {
 	for i, h := range r.heads {
 		wantHeaders(t, h, map[string]string{
 			"Authorization": "Bearer hunter2", "Idempotency-Key": operation, "Content-Type": "application/json",
+			"Nightshift-Checkpoint": `{"page":3}`, "Nightshift-Token": "nsa_x",
 		})
 		if r.hosts[i] != "virtual.example" || h.Get("Nightshift-Run") == "" {
 			t.Errorf("request %d: host %q, headers %v", i+1, r.hosts[i], h)
@@ -115,6 +118,7 @@ func TestRedirectElsewhereTakesNoHeadersAlong(t *testing.T) {
 		}
 		w.SigningSecret = jobs.Texts{secretA}
 		c.CallbackURL, c.CallbackToken, c.Traceparent = "http://127.0.0.1/cb", "token", "00-ab-cd-01"
+		c.Checkpoint, c.Continues = jobs.Raw(`{"page":3}`), 7
 	})
 	wantResult(t, rep, "{}")
 	if first.requests.Load() != 2 || other.requests.Load() != 1 {

@@ -173,15 +173,18 @@ func (p *plan) content(call *jobs.Call) []byte {
 	return call.Payload
 }
 
-// runHeaders is how many headers a run adds at most.
+// runHeaders is how many headers a run adds at most, that of its checkpoint aside.
 const runHeaders = 10
 
-// header is the headers of an attempt.
+// header is the headers of an attempt, or of one of its slices.
 //
+// Idempotency-Key is the operation, from the first slice after another on with their number.
 // Nightshift-Scheduled-For and Nightshift-Catch-Up (true or false) are sent only for a run that
-// has a planned instant. Nightshift-Deadline is when the attempt's time is up. Instants are
-// RFC 3339 UTC with milliseconds. With nightshift_headers: false none of these is sent, but
-// Idempotency-Key, traceparent and those of a signature are.
+// has a planned instant. Nightshift-Deadline is when the attempt's time is up, or the slice's. Instants
+// are RFC 3339 UTC with milliseconds. Nightshift-Checkpoint is what the operation has saved, in compact
+// ASCII; one that is larger than 4 KiB in this form is announced by Nightshift-Checkpoint-Size, in bytes
+// as it was saved, and read at the callback. With nightshift_headers: false no Nightshift-* header is
+// sent, but Idempotency-Key, traceparent and those of a signature are.
 func (p *plan) header(call *jobs.Call, content []byte, now func() time.Time) http.Header {
 	if p.elsewhere {
 		return p.template.Header
@@ -189,6 +192,9 @@ func (p *plan) header(call *jobs.Call, content []byte, now func() time.Time) htt
 	room := runHeaders
 	if p.keys != nil {
 		room += signHeaders
+	}
+	if call.Checkpoint != nil {
+		room++
 	}
 	h := headers{
 		plan:   p,
@@ -198,7 +204,8 @@ func (p *plan) header(call *jobs.Call, content []byte, now func() time.Time) htt
 	for name, values := range p.template.Header {
 		h.all[name] = values
 	}
-	h.add("Idempotency-Key", call.Operation.String())
+	key := call.IdempotencyKey()
+	h.add("Idempotency-Key", key)
 	if p.announce {
 		h.add("Nightshift-Job", call.Job)
 		h.add("Nightshift-Run", call.Run.String())
@@ -215,12 +222,13 @@ func (p *plan) header(call *jobs.Call, content []byte, now func() time.Time) htt
 			h.add("Nightshift-Callback", call.CallbackURL)
 			h.add("Nightshift-Token", call.CallbackToken)
 		}
+		h.addCheckpoint(call.Checkpoint)
 	}
 	if call.Traceparent != "" {
 		h.add("Traceparent", call.Traceparent)
 	}
 	if p.keys != nil {
-		h.sign(call.Operation.String(), content, now())
+		h.sign(key, content, now())
 	}
 	return h.all
 }
@@ -241,4 +249,17 @@ func (h *headers) add(name, value string) {
 	h.values = append(h.values, value)
 	n := len(h.values)
 	h.all[name] = h.values[n-1 : n : n]
+}
+
+func (h *headers) addCheckpoint(saved jobs.Raw) {
+	if saved == nil {
+		return
+	}
+	switch value := string(jobs.CompactASCII(saved)); {
+	case value == "" || value == "null":
+	case len(value) <= jobs.MaxHeaderCheckpoint:
+		h.add("Nightshift-Checkpoint", value)
+	default:
+		h.add("Nightshift-Checkpoint-Size", strconv.Itoa(len(saved)))
+	}
 }

@@ -82,11 +82,60 @@ func TestRequestLeavesOutWhatTheRunHasNot(t *testing.T) {
 	_, _, _, h := sent(t, nil)
 	for _, name := range []string{
 		"Nightshift-Scheduled-For", "Nightshift-Catch-Up", "Nightshift-Callback", "Nightshift-Token",
-		"Traceparent",
+		"Nightshift-Checkpoint", "Nightshift-Checkpoint-Size", "Traceparent",
 	} {
 		if h.Values(name) != nil {
 			t.Errorf("%s: %q: want none", name, h.Values(name))
 		}
+	}
+}
+
+func TestCheckpointGoesAlongUpToFourKiB(t *testing.T) {
+	fill := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+	spaced := "[ " + strings.Repeat(" ", 5000) + "1 ]"
+	for name, c := range map[string]struct{ saved, value, size string }{
+		"object":        {saved: "{ \"page\" : 3.0 }", value: `{"page":3.0}`},
+		"other letters": {saved: `"é 😀\u007f` + "\u007f" + `"`, value: `"\u00e9 \ud83d\ude00\u007f\u007f"`},
+		"false":         {saved: `false`, value: `false`},
+		"none":          {},
+		"null":          {saved: `null`},
+		"4 KiB":         {saved: fill(4096), value: fill(4096)},
+		"past it":       {saved: fill(4097), size: "4097"},
+		"white space":   {saved: spaced, value: "[1]"},
+		// As it is sent it has six bytes a letter.
+		"past it as ASCII": {saved: `"` + strings.Repeat("é", 700) + `"`, size: "1402"},
+		"the largest":      {saved: fill(jobs.MaxCheckpoint), size: "262144"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, _, h := sent(t, func(_ *jobs.Webhook, call *jobs.Call) {
+				if c.saved != "" {
+					call.Checkpoint = jobs.Raw(c.saved)
+				}
+			})
+			wantHeaders(t, h, map[string]string{
+				"Nightshift-Checkpoint": c.value, "Nightshift-Checkpoint-Size": c.size,
+			})
+		})
+	}
+	_, _, _, h := sent(t, func(w *jobs.Webhook, call *jobs.Call) {
+		call.Checkpoint = jobs.Raw("1")
+		w.Headers = map[string]string{"nightshift-checkpoint": "mine"}
+	})
+	wantHeaders(t, h, map[string]string{"Nightshift-Checkpoint": "mine"})
+}
+
+// Each slice is a delivery of its own; all that is asked of one is told apart from it by its number.
+func TestKeysCountTheSlicesOfAnOperation(t *testing.T) {
+	for k, suffix := range map[int]string{0: "", 1: "-1", 10_000: "-10000"} {
+		var operation string
+		_, _, body, h := sent(t, func(w *jobs.Webhook, c *jobs.Call) {
+			c.Continues, w.SigningSecret = k, jobs.Texts{secretA}
+			operation = c.Operation.String()
+		})
+		wantHeaders(t, h, map[string]string{
+			"Idempotency-Key": operation + suffix, "Webhook-Id": operation + suffix, "Nightshift-Attempt": "3",
+		})
+		verified(t, secretA, h, body, time.Now())
 	}
 }
 
@@ -111,6 +160,7 @@ func TestNightshiftHeadersCanBeLeftOut(t *testing.T) {
 	_, _, _, h := sent(t, func(w *jobs.Webhook, c *jobs.Call) {
 		w.NightshiftHeaders = &no
 		c.CallbackURL, c.CallbackToken = "http://127.0.0.1/v1/callback/1", "secret"
+		c.Checkpoint = jobs.Raw(`{"page":3}`)
 	})
 	for name := range h {
 		if strings.HasPrefix(name, "Nightshift-") {

@@ -42,6 +42,7 @@ type Kind struct {
 	transport *http.Transport
 	tls       *tls.Config
 	connect   time.Duration // for name, TCP and TLS
+	handOver  time.Duration // for the request of completion callback
 	now       func() time.Time
 	lookup    *net.Resolver // nil: the system's
 }
@@ -66,8 +67,9 @@ func New(cfg Config) *Kind {
 			NextProtos:         []string{"http/1.1"},
 			ClientSessionCache: tls.NewLRUClientSessionCache(0),
 		},
-		connect: connectTimeout,
-		now:     time.Now,
+		connect:  connectTimeout,
+		handOver: callbackWait,
+		now:      time.Now,
 	}
 	k.transport = &http.Transport{
 		Proxy:                  nil, // the address dialled must be the one checked
@@ -91,7 +93,8 @@ func (k *Kind) Close() { k.transport.CloseIdleConnections() }
 // more for each redirect. A report has ExitCode -1.
 //
 // When ctx ends or call.Kill is closed the connection is closed at once and Stopped is set: to the
-// cause of ctx, or to jobs.ErrShutdown where only Kill was closed.
+// cause of ctx, or to jobs.ErrShutdown where only Kill was closed. An answer 202 of completion callback
+// counts from its headers on, whatever ends the rest.
 func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 	p, err := k.plans.of(call.Spec.Webhook, call.Fresh)
 	if err != nil {
@@ -100,10 +103,21 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 	ctx, cancel := call.Until(ctx)
 	defer cancel()
 	x := exchange{plan: p, now: k.now, phase: phaseConnect}
+	asked := ctx
+	if call.Spec.Webhook.CallsBack() {
+		var over context.CancelFunc
+		asked, over = context.WithTimeout(ctx, k.handOver)
+		defer over()
+	}
 	var rep jobs.Report
-	if err := x.do(ctx, k.transport, call); err != nil {
+	switch err := x.do(asked, k.transport, call); {
+	case x.accepted(call):
+		rep = jobs.Report{Accepted: true, HTTPStatus: x.resp.StatusCode, ExitCode: -1}
+	case err != nil && ctx.Err() == nil && asked.Err() != nil:
+		rep = k.broken(ctx, &x, call, errHandOver)
+	case err != nil:
 		rep = k.broken(ctx, &x, call, err)
-	} else {
+	default:
 		rep = k.judge(&x, call)
 	}
 	x.tellHops(&rep)
@@ -119,8 +133,7 @@ func (k *Kind) broken(ctx context.Context, x *exchange, call *jobs.Call, err err
 		}
 		if good, why := x.verdict(call); !good {
 			// What came is verdict enough; what is missing of the body is only noted.
-			x.hide(call.Mask)
-			rep := k.judgeFailed(x, why)
+			rep := k.judgeFailed(x, call, why)
 			rep.Notes = append(rep.Notes, "the answer broke off after "+bytesText(x.size))
 			return rep
 		}

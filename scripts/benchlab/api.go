@@ -48,10 +48,23 @@ func (s *server) call(ctx context.Context, method, path string, body, to any) er
 	return nil
 }
 
-// register makes a webhook job that calls the receiver.
-func (s *server) register(ctx context.Context, job, receiver string) error {
-	return s.call(ctx, http.MethodPut, "/v1/jobs/"+job,
-		map[string]any{"webhook": map[string]any{"url": receiver}}, nil)
+// register makes a webhook job that calls the receiver, as often at once as there are workers.
+func (s *server) register(ctx context.Context, l *lab, job string) error {
+	return errors.Join(s.unbind(ctx, l), s.putJob(ctx, l, job, map[string]any{}))
+}
+
+// unbind takes what every host has by default off the receiver: a concurrency of 16 and a breaker.
+// With them most figures would tell how many calls a host is spared, not what the server can do.
+func (s *server) unbind(ctx context.Context, l *lab) error { return s.free(ctx, l.receiver.host()) }
+
+func (s *server) free(ctx context.Context, host string) error {
+	return s.call(ctx, http.MethodPut, "/v1/dependencies/"+host, map[string]any{"concurrency": nil, "breaker": nil}, nil)
+}
+
+// putJob makes a webhook job that calls the receiver; more are further fields of it.
+func (s *server) putJob(ctx context.Context, l *lab, job string, more map[string]any) error {
+	more["webhook"] = map[string]any{"url": l.receiver.url()}
+	return s.call(ctx, http.MethodPut, "/v1/jobs/"+job, more, nil)
 }
 
 func (s *server) pause(ctx context.Context, job string) error {
@@ -133,9 +146,9 @@ func (s *server) pages(ctx context.Context, query url.Values, more func(items in
 	}
 }
 
-// anyRunning reports whether a run is running.
-func (s *server) anyRunning(ctx context.Context) (found bool, err error) {
-	err = s.pages(ctx, url.Values{"state": {"running"}, "limit": {"1"}}, func(items int) bool {
+// any reports whether a run is in a state.
+func (s *server) any(ctx context.Context, state string) (found bool, err error) {
+	err = s.pages(ctx, url.Values{"state": {state}, "limit": {"1"}}, func(items int) bool {
 		found = items > 0
 		return !found
 	})
@@ -164,7 +177,7 @@ func (s *server) settle(ctx context.Context) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		busy, err := s.anyRunning(ctx)
+		busy, err := s.any(ctx, "running")
 		switch {
 		case err != nil:
 			return err

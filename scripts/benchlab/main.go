@@ -64,6 +64,7 @@ type options struct {
 	reps    int
 	dir     string // where databases are made
 	binary  string // a binary to measure instead of building one
+	beside  string // another binary, to be measured in turn with it
 	timeout time.Duration
 	workers int // River's
 }
@@ -80,6 +81,7 @@ func readOptions(args []string) (options, error) {
 	flags.IntVar(&opts.reps, "reps", 0, "repetitions, in turn with the peer (default 3, short 1)")
 	flags.StringVar(&opts.dir, "dir", "tmp", "the `folder` for databases: on a disk, not in memory")
 	flags.StringVar(&opts.binary, "binary", "", "measure this `file` instead of building it")
+	flags.StringVar(&opts.beside, "beside", "", "also measure this `file`, another nightshift, on the same work")
 	flags.DurationVar(&opts.timeout, "timeout", 0, "give up after this long (default 90m, short 5m)")
 	flags.IntVar(&opts.workers, "river-workers", riverWorkers, "River's MaxWorkers for drains")
 	if err := flags.Parse(args); err != nil {
@@ -93,6 +95,9 @@ func readOptions(args []string) (options, error) {
 	}
 	if opts.peer != "" && opts.peer != "river" {
 		return opts, fmt.Errorf("--peer %q is not known: only river", opts.peer)
+	}
+	if opts.peer != "" && opts.beside != "" {
+		return opts, errors.New("--peer and --beside exclude each other: there is one column for both")
 	}
 	if opts.reps < 0 || opts.workers < 1 {
 		return opts, errors.New("--reps and --river-workers want a number from 1 up")
@@ -109,9 +114,12 @@ func readOptions(args []string) (options, error) {
 			opts.timeout = 5 * time.Minute
 		}
 	}
-	if opts.binary != "" {
+	for _, file := range []*string{&opts.binary, &opts.beside} {
+		if *file == "" {
+			continue
+		}
 		var err error
-		if opts.binary, err = filepath.Abs(opts.binary); err != nil {
+		if *file, err = filepath.Abs(*file); err != nil {
 			return opts, err
 		}
 	}

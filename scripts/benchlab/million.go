@@ -24,7 +24,7 @@ func (l *lab) million(n int, length time.Duration) measurement {
 		all := values{}
 		mib, err := l.with(ctx, func(s *server) error {
 			err := errors.Join(s.prepare(ctx, l, benchJob), s.prepare(ctx, l, sideJob),
-				s.register(ctx, liveJob, l.receiver.url()))
+				s.register(ctx, l, liveJob))
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (s *server) beside(
 		return err
 	}
 	live := liveJob + "-" + phase
-	if err := s.register(ctx, live, l.receiver.url()); err != nil {
+	if err := s.register(ctx, l, live); err != nil {
 		return err
 	}
 	waits, err := s.latencyOf(ctx, l, live, 100, 50*time.Millisecond)

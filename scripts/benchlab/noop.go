@@ -67,13 +67,25 @@ func noopDrain(ctx context.Context, a childArgs) (got values, err error) {
 	return got, noopExpect(ctx, r, a.N)
 }
 
-func noopLoad(ctx context.Context, r *runtime.Runtime, n int) error {
+// noopJob makes the job, and frees its host from limits as unbind does.
+func noopJob(ctx context.Context, r *runtime.Runtime) error {
 	document := `{"name":"` + benchJob + `","webhook":{"url":"http://127.0.0.1:9/"}}`
 	job, err := jobs.ParseJob([]byte(document))
 	if err != nil {
 		return err
 	}
-	if _, err := r.PutJobs(ctx, []store.PutJob{{Job: job}}, store.By{Actor: "bench"}); err != nil {
+	host, err := jobs.ParseDependency([]byte(`{"name":"127.0.0.1:9","concurrency":null,"breaker":null}`))
+	if err != nil {
+		return err
+	}
+	_, err = r.Save(ctx, runtime.Changes{
+		Dependencies: []runtime.PutDependency{{Dependency: host}}, Jobs: []store.PutJob{{Job: job}},
+	}, store.By{Actor: "bench"})
+	return err
+}
+
+func noopLoad(ctx context.Context, r *runtime.Runtime, n int) error {
+	if err := noopJob(ctx, r); err != nil {
 		return err
 	}
 	for first := 0; first < n; first += batchSize {

@@ -31,7 +31,7 @@ func (l *lab) enqueue(clients int, length time.Duration) measurement {
 
 // prepare registers a job and pauses it, so that a backlog can be built.
 func (s *server) prepare(ctx context.Context, l *lab, job string) error {
-	return errors.Join(s.register(ctx, job, l.receiver.url()), s.pause(ctx, job))
+	return errors.Join(s.register(ctx, l, job), s.pause(ctx, job))
 }
 
 // enqueueFor enqueues for some time and tells how many runs were acknowledged.
@@ -72,78 +72,28 @@ func (l *lab) batches(length time.Duration) measurement {
 				return err
 			}
 			defer w.close()
+			before, err := cpuOf(s.pid())
+			if err != nil {
+				return err
+			}
 			body := batchBody(benchJob, 0, batchSize)
 			took, elapsed, err := hammer(1, length, func(int) error { return w.batch(body, batchSize) })
 			if err != nil {
 				return err
 			}
+			after, err := cpuOf(s.pid())
+			if err != nil {
+				return err
+			}
 			n := len(took) * batchSize
-			got = values{"per_s": float64(n) / elapsed.Seconds()}
+			got = values{
+				"per_s":  float64(n) / elapsed.Seconds(),
+				"cpu_us": float64((after - before).Microseconds()) / float64(n),
+			}
 			return s.expect(ctx, benchJob, "queued", n)
 		})
 		return got, err
 	}
-}
-
-// drain measures how fast n queued webhook runs end: from resuming the job until the API
-// shows none running. per_s_received is the receiver's count, which needs no last commit.
-func (l *lab) drain(n int) measurement {
-	return func(ctx context.Context) (got values, err error) {
-		mib, err := l.with(ctx, func(s *server) error {
-			if err := s.prepare(ctx, l, benchJob); err != nil {
-				return err
-			}
-			if err := s.load(ctx, benchJob, n); err != nil {
-				return err
-			}
-			queuedPeak, err := peakOf(s.pid())
-			if err != nil {
-				return err
-			}
-			if got, err = s.drainAll(ctx, l, n); err != nil {
-				return err
-			}
-			if got["peak_mib"], err = peakOf(s.pid()); err != nil {
-				return err
-			}
-			got["queued_peak_mib"] = queuedPeak
-			return s.expect(ctx, benchJob, "succeeded", n)
-		})
-		if err == nil {
-			got["db_mib"] = mib * 100_000 / float64(n)
-		}
-		return got, err
-	}
-}
-
-// drainAll resumes the job and measures until its n runs have ended.
-func (s *server) drainAll(ctx context.Context, l *lab, n int) (values, error) {
-	round := l.receiver.begin(n)
-	cpu, err := cpuOf(s.pid())
-	if err != nil {
-		return nil, err
-	}
-	started := time.Now()
-	if err := s.resume(ctx, benchJob); err != nil {
-		return nil, err
-	}
-	if err := round.wait(ctx, n); err != nil {
-		return nil, err
-	}
-	if err := s.settle(ctx); err != nil {
-		return nil, err
-	}
-	elapsed := time.Since(started)
-	after, err := cpuOf(s.pid())
-	if err != nil {
-		return nil, err
-	}
-	got := values{
-		"per_s":          float64(n) / elapsed.Seconds(),
-		"per_s_received": float64(n) / time.Duration(round.last.Load()).Seconds(),
-		"cpu_us":         float64((after - cpu).Microseconds()) / float64(n),
-	}
-	return got, round.check()
 }
 
 // latency measures the time from sending a run to its webhook's arrival, for n runs, one per
@@ -151,7 +101,7 @@ func (s *server) drainAll(ctx context.Context, l *lab, n int) (values, error) {
 func (l *lab) latency(n int, every time.Duration) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
-			if err := s.register(ctx, benchJob, l.receiver.url()); err != nil {
+			if err := s.register(ctx, l, benchJob); err != nil {
 				return err
 			}
 			got, err = s.latencyOf(ctx, l, benchJob, n, every)
@@ -195,7 +145,7 @@ func waitsOf(r *round) values {
 func (l *lab) loop(n int) measurement {
 	return func(ctx context.Context) (got values, err error) {
 		_, err = l.with(ctx, func(s *server) error {
-			if err := s.register(ctx, benchJob, l.receiver.url()); err != nil {
+			if err := s.register(ctx, l, benchJob); err != nil {
 				return err
 			}
 			if got, err = s.loopAll(ctx, l, n); err != nil {

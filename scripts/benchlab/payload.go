@@ -10,16 +10,22 @@ import (
 // payloadSize is the length of a run's payload in bytes.
 const payloadSize = 300
 
-// payload is the JSON that a run carries: its number, by which the receiver tells runs apart,
-// and when it was sent, in nanoseconds since 1970 (0: not of interest). Always payloadSize long.
+// payloadKeys is how many customers the runs are of.
+const payloadKeys = 100
+
+// payload is the JSON that a run carries: its number, by which the receiver tells runs apart, when
+// it was sent, in nanoseconds since 1970 (0: not of interest), and whose it is. Always payloadSize
+// long.
 func payload(n int, sentAt int64) []byte {
 	b := make([]byte, 0, payloadSize)
-	b = fmt.Appendf(b, `{"n":"%08d","at":"%019d","pad":"`, n, sentAt)
+	b = fmt.Appendf(b, `{"n":"%08d","at":"%019d","key":"%s","pad":"`, n, sentAt, payloadKey(n))
 	for len(b) < payloadSize-2 {
 		b = append(b, byte('a'+len(b)%26))
 	}
 	return append(b, `"}`...)
 }
+
+func payloadKey(n int) string { return fmt.Sprintf("customer-%02d", n%payloadKeys) }
 
 var errForeignBody = errors.New("the body is not a payload of this bench")
 

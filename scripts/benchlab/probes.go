@@ -16,7 +16,37 @@ type probe struct {
 	reps  int
 	setup func(*lab) (ours, peer measurement)
 	vs    string // who the peer is
+	own   bool   // it measures what is in this program, whatever the binary
 	rows  []row
+}
+
+// beside is the same probe with another binary as the peer, of which each figure is taken. Targets of
+// ratios are none of this one.
+func (p probe) beside(binary string) probe {
+	setup := p.setup
+	p.vs = "beside"
+	p.setup = func(l *lab) (ours, peer measurement) {
+		ours, _ = setup(l)
+		return ours, func(ctx context.Context) (values, error) {
+			measured := l.binary
+			defer func() { l.binary = measured }()
+			l.binary = binary
+			return ours(ctx)
+		}
+	}
+	rows := p.rows
+	p.rows = nil
+	for _, r := range rows {
+		if r.key == "" {
+			continue
+		}
+		r.peer = r.key
+		if !r.target.own {
+			r.target = target{}
+		}
+		p.rows = append(p.rows, r)
+	}
+	return p
 }
 
 // row is one figure of a probe.
@@ -38,6 +68,9 @@ type target struct {
 func atLeast(ratio float64) target { return target{op: ">=", bound: ratio} }
 func atMost(ratio float64) target  { return target{op: "<=", bound: ratio} }
 func within(bound float64) target  { return target{op: "<=", bound: bound, own: true} }
+func reaching(bound float64) target {
+	return target{op: ">=", bound: bound, own: true}
+}
 
 func (t target) met(own, ratio float64) bool {
 	judged := ratio
@@ -62,34 +95,48 @@ type scale struct {
 	small, large, million int // runs
 	noop, loop, samples   int
 	length                time.Duration
+	claimed               int    // the large backlog of claims
+	claims                string // how long each of them is measured, for go test
+	burst, standing       int    // schedules due at once, and not at all
+	scripts               int    // that do nothing
+	idle                  time.Duration
+	outage                outage
 }
 
 func scaleOf(opts options) scale {
 	if opts.short {
 		return scale{
 			small: 1_000, large: 5_000, noop: 5_000, loop: 2_000, samples: 20,
-			length: 500 * time.Millisecond,
+			length: 500 * time.Millisecond, claimed: 10_000, claims: "20x",
+			burst: 200, standing: 500, scripts: 200, idle: 2 * time.Second, outage: outage{schedules: 20, missed: 10, regular: 5},
 		}
 	}
 	return scale{
 		small: 10_000, large: 100_000, million: 1_000_000, noop: 20_000, loop: 30_000, samples: 200,
-		length: 3 * time.Second,
+		length: 3 * time.Second, claimed: 1_000_000, claims: "1s",
+		burst: 2_000, standing: 10_000, scripts: 10_000, idle: time.Minute,
+		outage: outage{schedules: 1_000, missed: 100, regular: 100},
 	}
 }
 
-// probes are all that is measured, in order. With --short those that take minutes are left out.
+// probes are all that is measured, in order. With --short the one that takes minutes is left out.
 func probes(opts options) []probe {
 	at := scaleOf(opts)
 	all := []probe{
 		enqueueProbe(at, 1, target{}), enqueueProbe(at, 32, atLeast(3)), batchProbe(at),
-		drainProbe(at), backlogProbe(at), noopProbe(at), latencyProbe(at), loopProbe(at),
+		drainProbe(at), limitsProbe(at), backlogProbe(at), noopProbe(at), latencyProbe(at), loopProbe(at),
+		claimProbe(at), burstProbe(at), standingProbe(at), outageProbe(at),
+		checkpointsProbe(at), scriptsProbe(at),
 	}
 	if !opts.short {
-		all = append(all, claimProbe(), millionProbe(at))
+		all = append(all, millionProbe(at))
 	}
 	for i := range all {
 		if all[i].reps == 0 {
 			all[i].reps = opts.reps
+		}
+		if opts.beside != "" && !all[i].own {
+			all[i] = all[i].beside(opts.beside)
 		}
 	}
 	return all
@@ -126,10 +173,13 @@ func batchProbe(at scale) probe {
 			return l.batches(at.length),
 				l.riverTask("child-river-bulk", childArgs{N: batchSize, For: at.length}, 0)
 		},
-		rows: []row{{
-			key: "per_s", peer: "per_s", label: "batch of 1,000 over HTTP", unit: "runs/s",
-			target: atLeast(0.5),
-		}},
+		rows: []row{
+			{
+				key: "per_s", peer: "per_s", label: "batch of 1,000 over HTTP", unit: "runs/s",
+				target: atLeast(0.5),
+			},
+			{key: "cpu_us", label: "  server CPU per run", unit: "µs"},
+		},
 	}
 }
 
@@ -140,7 +190,7 @@ func drainProbe(at scale) probe {
 		about: "drain of " + n + " queued webhook runs, and the CPU that each takes",
 		vs:    "river",
 		setup: func(l *lab) (ours, peer measurement) {
-			return l.drain(at.small),
+			return l.drainBoth(at.small),
 				l.riverTask("child-river-drain", childArgs{N: at.small}, at.small)
 		},
 		rows: []row{
@@ -153,6 +203,8 @@ func drainProbe(at scale) probe {
 				key: "cpu_us", peer: "cpu_us", label: "  server CPU per run", unit: "µs",
 				target: atMost(0.55),
 			},
+			{key: "bound_per_s", label: "  with the limits that hosts have by default", unit: "runs/s"},
+			{key: "bound_cpu_us", label: "  server CPU per run", unit: "µs"},
 		},
 	}
 }
@@ -164,7 +216,7 @@ func backlogProbe(at scale) probe {
 		about: "drain of " + n + " queued webhook runs, peak memory, size of the file",
 		vs:    "river",
 		setup: func(l *lab) (ours, peer measurement) {
-			return l.drain(at.large),
+			return l.drain(work{runs: at.large}),
 				l.riverTask("child-river-drain", childArgs{N: at.large}, at.large)
 		},
 		rows: []row{
@@ -188,6 +240,7 @@ func noopProbe(at scale) probe {
 	n := grouped(float64(at.noop))
 	return probe{
 		name:  "noop",
+		own:   true,
 		about: "drain of " + n + " runs that do nothing, in process",
 		vs:    "river",
 		setup: func(l *lab) (ours, peer measurement) {
@@ -243,20 +296,6 @@ func loopProbe(at scale) probe {
 			{peer: "commit_us", label: "  of the ceiling: group commit", unit: "µs"},
 			{peer: "client_us", label: "  of the ceiling: client, both ends", unit: "µs"},
 		},
-	}
-}
-
-func claimProbe() probe {
-	return probe{
-		name:  "claim",
-		about: "claim of a batch of 64 with 1,000,000 queued against 1,000 queued (go test -bench)",
-		reps:  1,
-		vs:    "claim",
-		setup: func(l *lab) (ours, peer measurement) { return l.claim, nil },
-		rows: []row{{
-			key: "large_us", peer: "small_us", label: "claim of 64, 1,000,000 queued (beside: 1,000)",
-			unit: "µs", target: atMost(1.3),
-		}},
 	}
 }
 

@@ -44,23 +44,28 @@ func ownCPU() time.Duration {
 }
 
 // peakOf is the most memory a process has held, in MiB (VmHWM of /proc/PID/status).
-func peakOf(pid int) (float64, error) {
+func peakOf(pid int) (float64, error) { return memoryOf(pid, "VmHWM:") }
+
+// residentOf is the memory that a process holds now, in MiB.
+func residentOf(pid int) (float64, error) { return memoryOf(pid, "VmRSS:") }
+
+func memoryOf(pid int, key string) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, fmt.Errorf("read the peak memory: %w", err)
+		return 0, fmt.Errorf("read the memory: %w", err)
 	}
 	for line := range strings.Lines(string(status)) {
-		rest, ok := strings.CutPrefix(line, "VmHWM:")
+		rest, ok := strings.CutPrefix(line, key)
 		if !ok {
 			continue
 		}
 		kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
 		if err != nil {
-			return 0, fmt.Errorf("read the peak memory: %w", err)
+			return 0, fmt.Errorf("read the memory: %w", err)
 		}
 		return kib / 1024, nil
 	}
-	return 0, fmt.Errorf("read the peak memory: no VmHWM in /proc/%d/status", pid)
+	return 0, fmt.Errorf("read the memory: no %s in /proc/%d/status", key, pid)
 }
 
 // fileMiB is the size of a file.

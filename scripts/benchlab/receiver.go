@@ -43,7 +43,10 @@ func listenReceiver(ctx context.Context) (*receiver, error) {
 	return r, nil
 }
 
-func (r *receiver) url() string { return "http://" + r.listener.Addr().String() + "/hook" }
+// host is the name of its host:port among the dependencies.
+func (r *receiver) host() string { return r.listener.Addr().String() }
+
+func (r *receiver) url() string { return "http://" + r.host() + "/hook" }
 
 func (r *receiver) close() error {
 	err := r.listener.Close()
@@ -197,6 +200,9 @@ func (r *round) check() error {
 	}
 	return nil
 }
+
+// calls is how many deliveries of expected runs there were, where each may come more than once.
+func (r *round) calls() int { return int(r.arrived.Load() + r.doubled.Load()) }
 
 // waits gives how long each run took from being sent to arriving.
 func (r *round) waits() []time.Duration {

@@ -33,7 +33,7 @@ type figure struct {
 	Label      string   `json:"label"`
 	Unit       string   `json:"unit"`
 	Nightshift *series  `json:"nightshift,omitempty"`
-	Against    string   `json:"against,omitempty"` // river, ceiling or claim
+	Against    string   `json:"against,omitempty"` // river, ceiling, plain, claim or beside
 	Peer       *series  `json:"peer,omitempty"`
 	Ratio      *series  `json:"ratio,omitempty"`
 	Op         string   `json:"target_op,omitempty"`
@@ -61,6 +61,9 @@ func newReport(opts options, l *lab) *report {
 	r.Machine = readMachine(l.dir)
 	if opts.peer == "river" {
 		r.Peer = fmt.Sprintf("river %s: %s, MaxWorkers %d", riverVersion(), riverSettings, opts.workers)
+	}
+	if opts.beside != "" {
+		r.Peer = "beside it " + opts.beside
 	}
 	return r
 }
@@ -181,7 +184,7 @@ func (r *report) write(path string) error {
 func (r *report) print(to io.Writer) error {
 	peer := "peer"
 	if r.Peer != "" {
-		peer = "river"
+		peer, _, _ = strings.Cut(r.Peer, " ")
 	}
 	lines := [][]string{{"figure", "unit", "nightshift", peer, "ratio", "target", ""}}
 	for _, f := range r.Figures {
@@ -229,8 +232,8 @@ func (f *figure) cells() []string {
 	}
 	if f.Peer != nil {
 		cells[3] = number(f.Peer.Median)
-		if f.Against == "ceiling" {
-			cells[3] = "ceiling " + cells[3]
+		if f.Against == "ceiling" || f.Against == "plain" {
+			cells[3] = f.Against + " " + cells[3]
 		}
 	}
 	if f.Ratio != nil {

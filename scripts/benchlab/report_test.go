@@ -71,6 +71,43 @@ func TestTheTableAlignsAndSaysMISS(t *testing.T) {
 	}
 }
 
+func TestBesideAnotherBinaryEachFigureHasItsRatioAndNoTargetOfAnotherPeer(t *testing.T) {
+	l := &lab{binary: "new"}
+	var measured []string
+	p := probe{
+		vs: "river", rows: []row{
+			{key: "per_s", peer: "other", target: atLeast(3)}, {key: "mib", target: within(120)}, {peer: "echo_us"},
+		},
+		setup: func(l *lab) (ours, peer measurement) {
+			ours = func(context.Context) (values, error) {
+				measured = append(measured, l.binary)
+				return values{"per_s": float64(len(measured)), "mib": 1}, nil
+			}
+			return ours, nil
+		},
+	}.beside("old")
+	p.reps = 1
+	r := &report{}
+	if err := r.take(t.Context(), l, p); err != nil {
+		t.Fatal(err)
+	}
+	if len(measured) != 2 || measured[0] != "new" || measured[1] != "old" || l.binary != "new" {
+		t.Errorf("measured %q, and then there is %s", measured, l.binary)
+	}
+	if len(r.Figures) != 2 {
+		t.Fatalf("got %d figures, want those of two rows", len(r.Figures))
+	}
+	for i, want := range []struct {
+		ratio  float64
+		target string
+	}{{0.5, ""}, {1, "≤ 120"}} {
+		f := r.Figures[i]
+		if f.Ratio == nil || f.Ratio.Median != want.ratio || f.wanted != want.target || f.Against != "beside" {
+			t.Errorf("%s: got %+v, want ratio %v and target %q", f.Key, f, want.ratio, want.target)
+		}
+	}
+}
+
 func TestQuantiles(t *testing.T) {
 	var all []time.Duration
 	for i := 100; i > 0; i-- {

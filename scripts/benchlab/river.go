@@ -35,15 +35,18 @@ const (
 type riverArgs struct {
 	N   string `json:"n"`
 	At  string `json:"at"`
+	Key string `json:"key"`
 	Pad string `json:"pad"`
 }
 
 func (riverArgs) Kind() string { return "bench" }
 
-var riverPad = strings.Split(string(payload(0, 0)), `"`)[11]
+var riverPad = strings.Split(string(payload(0, 0)), `"`)[15]
 
 func riverJob(n int, sentAt int64) riverArgs {
-	return riverArgs{N: fmt.Sprintf("%08d", n), At: fmt.Sprintf("%019d", sentAt), Pad: riverPad}
+	return riverArgs{
+		N: fmt.Sprintf("%08d", n), At: fmt.Sprintf("%019d", sentAt), Key: payloadKey(n), Pad: riverPad,
+	}
 }
 
 // openRiver opens and migrates a database, WAL and FULL.

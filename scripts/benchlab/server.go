@@ -39,6 +39,7 @@ func (l *lab) build(ctx context.Context) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build nightshift: %w: %s", err, tail(out))
 	}
@@ -56,35 +57,58 @@ func (l *lab) start(ctx context.Context) (*server, error) {
 		return nil, err
 	}
 	s := &server{
-		db: filepath.Join(dir, "nightshift.db"), log: filepath.Join(dir, "server.log"),
-		ended: make(chan error, 1), remove: remove,
+		db: filepath.Join(dir, "nightshift.db"), log: filepath.Join(dir, "server.log"), remove: remove,
 	}
-	if s.addr, err = freeAddr(ctx); err != nil {
+	if err := s.launch(ctx, l); err != nil {
 		remove()
 		return nil, err
+	}
+	return s, nil
+}
+
+// launch runs the process on the file as it is, and returns when it is ready.
+func (s *server) launch(ctx context.Context, l *lab) (err error) {
+	if s.addr, err = freeAddr(ctx); err != nil {
+		return err
 	}
 	log, err := os.Create(s.log)
 	if err != nil {
-		remove()
-		return nil, err
+		return err
 	}
 	defer log.Close() // the process has its own descriptor
+	dir := filepath.Dir(s.db)
 	s.cmd = exec.CommandContext(ctx, l.binary, "serve", "--db", s.db, "--listen", s.addr)
 	s.cmd.Dir = dir
 	s.cmd.Stdout, s.cmd.Stderr = log, log
+	temp := filepath.Join(dir, "tmp") // what other servers of this machine left is not ours to see to
+	if err := os.MkdirAll(temp, 0o700); err != nil {
+		return err
+	}
 	s.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "NIGHTSHIFT_TOKEN=" + benchToken,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + temp, "NIGHTSHIFT_TOKEN=" + benchToken,
 	}
 	endWithParent(s.cmd)
 	if err := s.cmd.Start(); err != nil {
-		remove()
-		return nil, fmt.Errorf("start nightshift: %w", err)
+		return fmt.Errorf("start nightshift: %w", err)
 	}
-	go func() { s.ended <- s.cmd.Wait() }()
+	ended := make(chan error, 1)
+	s.ended = ended
+	go func(cmd *exec.Cmd) { ended <- cmd.Wait() }(s.cmd)
 	if err := s.ready(ctx); err != nil {
-		return nil, errors.Join(err, s.kill())
+		return errors.Join(err, s.kill())
 	}
-	return s, nil
+	return nil
+}
+
+// again stops the server, has between work on its file, and starts it anew.
+func (s *server) again(ctx context.Context, l *lab, between func() error) error {
+	if _, err := s.halt(); err != nil {
+		return err
+	}
+	if err := between(); err != nil {
+		return err
+	}
+	return s.launch(ctx, l)
 }
 
 // freeAddr finds a port of the loopback that nobody listens on.
@@ -133,15 +157,21 @@ func (s *server) complaint() []byte {
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
 
-// stop ends the server as an operator would and fails unless it exits with 0, leaving one complete
-// file. It gives the size of that file in MiB.
+// stop is halt for good: the file goes.
 func (s *server) stop() (mib float64, err error) {
 	defer s.remove()
+	return s.halt()
+}
+
+// halt ends the server as an operator would and fails unless it exits with 0, leaving one complete
+// file. It gives the size of that file in MiB.
+func (s *server) halt() (mib float64, err error) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return 0, fmt.Errorf("stop nightshift: %w: %s", err, s.complaint())
 	}
 	select {
 	case err := <-s.ended:
+		s.ended <- err
 		if err != nil {
 			return 0, fmt.Errorf("nightshift did not stop well: %w: %s", err, s.complaint())
 		}

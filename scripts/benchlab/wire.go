@@ -11,11 +11,12 @@ import (
 // wire is a client that costs little: one connection, one request at a time, written by hand.
 // A load generator on the machine that it measures must not be what is measured.
 type wire struct {
-	conn net.Conn
-	in   *bufio.Reader
-	host string
-	out  []byte
-	body []byte // of the last answer
+	conn  net.Conn
+	in    *bufio.Reader
+	host  string
+	token string
+	out   []byte
+	body  []byte // of the last answer
 }
 
 func dialWire(ctx context.Context, addr string) (*wire, error) {
@@ -24,30 +25,35 @@ func dialWire(ctx context.Context, addr string) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{conn: conn, in: bufio.NewReader(conn), host: addr}, nil
+	return &wire{conn: conn, in: bufio.NewReader(conn), host: addr, token: benchToken}, nil
 }
 
 func (w *wire) close() { _ = w.conn.Close() }
 
 // post sends a JSON body and fails unless it is answered with 202. The answer's body is in w.body.
 func (w *wire) post(path string, body []byte) error {
-	w.out = fmt.Appendf(w.out[:0], "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
+	return w.send(http.MethodPost, path, body, http.StatusAccepted)
+}
+
+// send sends a request and fails unless it is answered with a status.
+func (w *wire) send(method, path string, body []byte, status int) error {
+	w.out = fmt.Appendf(w.out[:0], "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-		path, w.host, benchToken, len(body))
+		method, path, w.host, w.token, len(body))
 	w.out = append(w.out, body...)
 	if _, err := w.conn.Write(w.out); err != nil {
-		return fmt.Errorf("POST %s: %w", path, err)
+		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	resp, err := http.ReadResponse(w.in, nil)
 	if err != nil {
-		return fmt.Errorf("POST %s: read the answer: %w", path, err)
+		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
 	w.body, err = readAll(w.body[:0], resp.Body)
 	if err != nil {
-		return fmt.Errorf("POST %s: read the answer: %w", path, err)
+		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
-	if resp.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("POST %s answered %s, want 202: %s", path, resp.Status, tail(w.body))
+	if resp.StatusCode != status {
+		return fmt.Errorf("%s %s answered %s, want %d: %s", method, path, resp.Status, status, tail(w.body))
 	}
 	return nil
 }

@@ -51,17 +51,26 @@ ORDER BY version DESC LIMIT $3`
 	waitingOf = ` WHERE state IN (3, 5) AND state = 5 AND +job = $1`
 	runningOf = ` WHERE state IN (3, 5) AND state = 3 AND +job = $1`
 
+	slicedOf = queuedOf + ` AND slices IS NOT NULL`
+
 	cancelRuns = `
-UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3`
+UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3, attempt_at = NULL,
+    slices = NULL, said = NULL, batch = CASE WHEN bkey IS NULL THEN NULL ELSE 3 END`
 	updateQueuedCancelled  = cancelRuns + queuedOf
 	updateDueCancelled     = cancelRuns + dueOf
 	updateWaitingCancelled = cancelRuns + waitingOf
+	selectWaitingOf        = `SELECT seq, number FROM runs` + waitingOf
+	selectSlicedOf         = `SELECT seq, number FROM runs` + slicedOf
 	// An attempt under way ends without another: its run has left the lane.
 	updateRunningOrphaned = `UPDATE runs SET lane = NULL` + runningOf
 
-	moveRuns            = `UPDATE runs SET version = $2, lane = $3, host = NULL`
-	updateQueuedVersion = moveRuns + queuedOf + ` AND version <> $2`
-	updateDueVersion    = moveRuns + dueOf + ` AND version <> $2`
+	updateLaneVersion = `
+UPDATE runs SET lane = $2, version = $3, host = NULL WHERE lane = $1 AND state = 2 AND version <> $3`
+	selectLaneVersion = `
+SELECT seq, p.body FROM runs r LEFT JOIN payloads p ON p.run = r.seq
+WHERE lane = $1 AND state = 2 AND version <> $2 ORDER BY rank, seq`
+	updateRunVersion = `UPDATE runs SET lane = $2, version = $3, host = $4 WHERE seq = $1`
+	updateDueVersion = `UPDATE runs SET version = $2, host = NULL` + dueOf + ` AND version <> $2`
 )
 
 // changeEach executes statements with the same arguments and adds up the rows they changed.
@@ -153,7 +162,7 @@ func (s *Store) Jobs(ctx context.Context, p store.Page) ([]*jobs.Job, string, er
 func (s *Store) DeleteJob(
 	ctx context.Context, name string, ifMatch *int64, by store.By,
 ) (cancelled int, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		row, err := liveJobRow(tx, name)
 		if err != nil {
 			return err
@@ -164,20 +173,40 @@ func (s *Store) DeleteJob(
 		if err := refuseNamed(tx, store.KindJob, name); err != nil {
 			return err
 		}
-		cancelled, err = s.removeJob(tx, row, by)
+		cancelled, _, err = s.removeJob(tx, row, by)
 		return err
 	})
 	return cancelled, err
 }
 
-// removeJob deletes a job: what waits of it is cancelled, what runs ends without another attempt.
-func (s *Store) removeJob(tx Tx, row *storedJob, by store.By) (cancelled int, err error) {
-	name := row.job.Name
-	delete(s.jobRows, name)
+// removeJob deletes a job with its schedules, and tells which of these stood by themselves: what waits of
+// it is cancelled, what runs ends without another attempt.
+func (s *Store) removeJob(
+	tx Tx, row *storedJob, by store.By,
+) (cancelled int, schedules []string, err error) {
+	s.forgetJob(row.job.Name)
 	if err := must(tx.Exec(updateJobDeleted, row.id, int64(by.Now))); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if _, err := tx.Exec(deleteRefs, row.id); err != nil {
+		return 0, nil, err
+	}
+	if schedules, err = s.removeSchedules(tx, row.id, by); err != nil {
+		return 0, nil, err
+	}
+	if cancelled, err = s.cancelAllOf(tx, row, by); err != nil {
+		return 0, nil, err
+	}
+	return cancelled, schedules, s.audit(tx, by, "delete", store.KindJob, row.job.Name, row.doc)
+}
+
+// cancelAllOf cancels what waits of a job.
+func (s *Store) cancelAllOf(tx Tx, row *storedJob, by store.By) (cancelled int, err error) {
+	lines, err := linesOf(tx, row.id)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.endWaitingOf(tx, row.id, by.Now); err != nil {
 		return 0, err
 	}
 	waiting := []string{updateQueuedCancelled, updateDueCancelled, updateWaitingCancelled}
@@ -188,10 +217,37 @@ func (s *Store) removeJob(tx Tx, row *storedJob, by store.By) (cancelled int, er
 	if _, err := tx.Exec(updateRunningOrphaned, row.id); err != nil {
 		return 0, err
 	}
-	if err := s.refreshLanesOf(tx, row.id); err != nil {
+	if err := s.emptyLanesOf(tx, row.id); err != nil {
 		return 0, err
 	}
-	return cancelled, s.audit(tx, by, "delete", store.KindJob, name, row.doc)
+	s.lookAgain()
+	// A schedule that was moved away from it may have runs of another job behind these.
+	for _, schedule := range lines {
+		if err := s.releaseNext(tx, schedule); err != nil {
+			return 0, err
+		}
+	}
+	return cancelled, nil
+}
+
+// endWaitingOf ends the attempts of a job's runs that wait for their callback or their next slice.
+func (s *Store) endWaitingOf(tx Tx, job int64, now jobs.Time) error {
+	var list []idle
+	for _, q := range []string{selectWaitingOf, selectSlicedOf} {
+		err := tx.Query(q, func(r Row) error {
+			list = append(list, idle{r.Int(0), int(r.Int(1))})
+			return nil
+		}, job)
+		if err != nil {
+			return err
+		}
+	}
+	for _, a := range list {
+		if err := s.endIdle(tx, a, cancelling{now, jobs.ByJobDeleted, "the job was deleted"}); err != nil {
+			return err
+		}
+	}
+	return s.dropSlots(tx)
 }
 
 // PauseJob implements store.Catalog.
@@ -199,7 +255,7 @@ func (s *Store) PauseJob(
 	ctx context.Context, name string, paused bool, note string, by store.By,
 ) (j *jobs.Job, err error) {
 	by.Note = note
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		row, err := liveJobRow(tx, name)
 		if err != nil {
 			return err
@@ -207,7 +263,7 @@ func (s *Store) PauseJob(
 		if j = row.job; j.Paused == paused && (!paused || j.PauseNote == note) {
 			return nil
 		}
-		delete(s.jobRows, name)
+		s.forgetJob(name)
 		at, kept, action := any(nil), any(nil), "resume"
 		if paused {
 			at, kept, action = int64(by.Now), note, "pause"
@@ -218,6 +274,7 @@ func (s *Store) PauseJob(
 		if _, err := tx.Exec(updateLanesOpen, row.id, !paused); err != nil {
 			return err
 		}
+		s.lookAgain()
 		tx.Wake()
 		j.Paused, j.PauseNote = paused, note
 		if !paused {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -12,15 +11,19 @@ import (
 
 const (
 	selectRunState = `
-SELECT r.tail, r.state, r.lane, r.job, r.priority, r.requeued_to, j.name, j.queue
+SELECT r.tail, r.state, r.lane, r.job, r.priority, r.requeued_to, j.name, j.queue, r.schedule, r.overlap,
+    r.batch, r.bkey, r.slices, r.number
 FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
 	updateCancelled = `
-UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3 WHERE seq = $1`
+UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3, attempt_at = NULL,
+    slices = NULL, said = NULL,
+    batch = CASE WHEN bkey IS NULL THEN NULL ELSE 3 END
+WHERE seq = $1`
 	updateCancelAsked = `UPDATE runs SET cancel_at = $2 WHERE seq = $1 AND cancel_at IS NULL`
 	// What never was due is first due now: max_elapsed counts from there.
 	updateDueNow = `
 UPDATE runs
-SET state = 2, due_at = $2, rank = $3, run_at = CASE state WHEN 1 THEN $2 ELSE run_at END
+SET due_at = $2, rank = $3, run_at = CASE state WHEN 1 THEN $2 ELSE run_at END
 WHERE seq = $1`
 	updateRequeuedTo = `UPDATE runs SET requeued_to = $2 WHERE seq = $1`
 	selectRunWhole   = `
@@ -28,7 +31,9 @@ SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 	updateShifted = `
 UPDATE runs SET due_at = due_at + $1, rank = rank + $1 WHERE state IN (1, 4) AND state = 4`
-	insertAuditEntry = `
+	// By when they must have called back.
+	updateWaitingShifted = `UPDATE runs SET due_at = due_at + $1 WHERE state IN (3, 5) AND state = 5`
+	insertAuditEntry     = `
 INSERT INTO audit (at, actor, action, kind, name, note, change) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
@@ -41,6 +46,11 @@ type runRow struct {
 	requeuedTo jobs.ID
 	jobName    string
 	queue      string
+	schedule   string
+	line       string // in which it waits for another run, see lineOf; "": none
+	bkey       string // of its checkpoint, as keyText writes it
+	sliced     bool   // it is queued for its next slice: an attempt of it has begun
+	number     int
 }
 
 func (s *Store) runRow(tx Tx, id jobs.ID) (row runRow, err error) {
@@ -50,6 +60,8 @@ func (s *Store) runRow(tx Tx, id jobs.ID) (row runRow, err error) {
 		row = runRow{
 			state: jobs.State(r.Int(1)), lane: r.Int(2), job: r.Int(3), priority: int(r.Int(4)),
 			requeuedTo: r.ID(5), jobName: r.Text(6), queue: r.Text(7),
+			schedule: r.Text(8), line: lineOf(!r.Null(9), r.Int(10)), bkey: r.Text(11), sliced: !r.Null(12),
+			number: int(r.Int(13)),
 		}
 	}, id.Seq())
 	if err == nil && (!found || tail != id.Tail()) {
@@ -70,7 +82,7 @@ func (s *Store) audit(tx Tx, by store.By, action, kind, name string, change jobs
 
 // Cancel implements store.Queue.
 func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (state jobs.State, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		row, err := s.runRow(tx, id)
 		if err != nil {
 			return err
@@ -87,7 +99,11 @@ func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (state jobs
 				return err
 			}
 		default:
-			if err := s.cancelIdle(tx, id, row, by.Now); err != nil {
+			err := s.cancelIdle(tx, id, row, cancelling{by.Now, jobs.ByCancel, "cancelled on request"})
+			if err == nil {
+				err = s.releaseBehind(tx, row)
+			}
+			if err != nil {
 				return err
 			}
 			state = jobs.Cancelled
@@ -97,9 +113,25 @@ func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (state jobs
 	return state, err
 }
 
-// cancelIdle ends a run of which nothing runs.
-func (s *Store) cancelIdle(tx Tx, id jobs.ID, row runRow, now jobs.Time) error {
-	if err := must(tx.Exec(updateCancelled, id.Seq(), int64(now), row.queue)); err != nil {
+// cancelling is why runs end that did nothing just then.
+type cancelling struct {
+	now        jobs.Time
+	by, reason string
+}
+
+// cancelIdle ends a run of which nothing runs. An attempt of it that waited, for its callback or its
+// next slice, ends with it.
+func (s *Store) cancelIdle(tx Tx, id jobs.ID, row runRow, why cancelling) error {
+	if row.state == jobs.Waiting || row.sliced {
+		err := s.endIdle(tx, idle{id.Seq(), row.number}, why)
+		if err == nil {
+			err = s.dropSlots(tx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := must(tx.Exec(updateCancelled, id.Seq(), int64(why.now), row.queue)); err != nil {
 		return err
 	}
 	if row.state != jobs.Queued {
@@ -112,15 +144,33 @@ func (s *Store) cancelIdle(tx Tx, id jobs.ID, row runRow, now jobs.Time) error {
 	return s.refreshLane(tx, l)
 }
 
+// idle is an attempt that waits for its callback or its next slice.
+type idle struct {
+	run    int64
+	number int
+}
+
+// endIdle ends such an attempt. Its slots are for others now.
+func (s *Store) endIdle(tx Tx, a idle, why cancelling) error {
+	if _, err := tx.Exec(insertCancelledAttempt, int64(why.now), why.by, why.reason, a.run); err != nil {
+		return err
+	}
+	if err := dropAttempt(tx, a.run, a.number); err != nil {
+		return err
+	}
+	tx.Wake()
+	return s.giveBack(tx, jobs.IDOf(a.run, 0))
+}
+
 // RunNow implements store.Queue.
 func (s *Store) RunNow(ctx context.Context, id jobs.ID, by store.By) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		row, err := s.runRow(tx, id)
 		if err != nil {
 			return err
 		}
 		switch row.state {
-		case jobs.Queued, jobs.Running:
+		case jobs.Queued, jobs.Running, jobs.Waiting:
 			return nil // nothing is left of a delay
 		case jobs.Scheduled, jobs.Retrying:
 		default:
@@ -129,11 +179,11 @@ func (s *Store) RunNow(ctx context.Context, id jobs.ID, by store.By) error {
 		if err := must(tx.Exec(updateDueNow, id.Seq(), int64(by.Now), rankOf(by.Now, row.priority))); err != nil {
 			return err
 		}
-		l, err := s.laneOf(tx, row.lane)
-		if err != nil {
-			return err
+		job, run, err := s.waiting(tx, id)
+		if err == nil {
+			err = s.queueIn(tx, job, run, row.line)
 		}
-		if err := s.joinLane(tx, l, by.Now, row.priority); err != nil {
+		if err != nil {
 			return err
 		}
 		return s.audit(tx, by, "run-now", "run", id.String(), nil)
@@ -142,7 +192,7 @@ func (s *Store) RunNow(ctx context.Context, id jobs.ID, by store.By) error {
 
 // Requeue implements store.Queue.
 func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submitted, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		row, err := s.runRow(tx, rq.Of)
 		if err != nil {
 			return err
@@ -169,8 +219,19 @@ func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submit
 			return err
 		}
 		run.Job = row.jobName
+		if err := s.freeToRequeue(tx, job, &rq); err != nil {
+			return err
+		}
+		if rq.Reset {
+			if err := s.resetBatch(tx, job, run); err != nil {
+				return err
+			}
+		}
 		if err := s.insert(tx, job, run); err != nil {
 			return fmt.Errorf("requeue run %s: %w", rq.Of, err)
+		}
+		if err := keepUnique(tx, job, rq.Unique, run); err != nil {
+			return err
 		}
 		if err := must(tx.Exec(updateRequeuedTo, rq.Of.Seq(), rq.ID[:])); err != nil {
 			return err
@@ -182,8 +243,7 @@ func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submit
 	return out, err
 }
 
-// successor is the run that a requeue makes: the same operation unless the old one had succeeded,
-// the payload is given or it starts anew.
+// successor is the run that a requeue makes.
 func (s *Store) successor(tx Tx, rq *store.Requeue) (*jobs.Run, error) {
 	var old *jobs.Run
 	var bad error
@@ -198,40 +258,54 @@ func (s *Store) successor(tx Tx, rq *store.Requeue) (*jobs.Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", rq.Of, err)
 	}
-	now := rq.By.Now
-	run := &jobs.Run{
-		ID: rq.ID, OperationID: old.OperationID, State: jobs.Queued, Trigger: rq.Trigger,
-		Payload: old.Payload, Priority: old.Priority, Labels: old.Labels, CorrelationID: old.CorrelationID,
-		Traceparent: old.Traceparent, CreatedBy: rq.Creator, CreatedAt: now, RunAt: now, DueAt: now,
-		ScheduledFor: old.ScheduledFor, RequeuedFrom: rq.Of,
+	run := rq.Run(old)
+	if run.OperationID == old.OperationID {
+		_, err = one(tx, selectContinues, func(r Row) { run.Continues = int(r.Int(0)) },
+			run.OperationID[:], run.OperationID.Seq())
 	}
-	if rq.Payload != nil {
-		run.Payload = rq.Payload
-	}
-	if rq.Payload != nil || rq.Reset || old.State == jobs.Succeeded {
-		run.OperationID = rq.ID
-	}
-	return run, nil
+	return run, err
 }
 
-// submittedRun describes a run that stands already.
-func (s *Store) submittedRun(tx Tx, id jobs.ID, job string) (store.Submitted, error) {
-	out := store.Submitted{ID: id, Job: job, Duplicate: true, Operation: id}
+// standingRun is a run that stands for one that is not made.
+type standingRun struct {
+	store.Submitted // its state is zero where it has been pruned
+	created         jobs.Time
+	started         jobs.Time // zero: never
+	folded          []byte    // see noteFolded
+	lane            int64
+	priority        int
+	trigger         jobs.Trigger
+	kept            jobs.Time // until when its unique key is, by which it was found
+}
+
+func (s *Store) readStanding(tx Tx, id jobs.ID, job string) (standingRun, error) {
+	run := standingRun{Submitted: store.Submitted{ID: id, Job: job, Duplicate: true, Operation: id}}
 	_, err := one(tx, selectStanding, func(r Row) {
 		if r.Int(0) != id.Tail() {
 			return
 		}
-		out.State, out.Version, out.DueAt = jobs.State(r.Int(1)), int(r.Int(2)), r.Time(4)
+		run.State, run.Version, run.DueAt = jobs.State(r.Int(1)), int(r.Int(2)), r.Time(4)
 		if !r.Null(3) {
-			out.Operation = r.ID(3)
+			run.Operation = r.ID(3)
+		}
+		run.created, run.started, run.folded = r.Time(5), r.Time(6), r.Bytes(7)
+		run.lane, run.priority, run.trigger = r.Int(8), int(r.Int(9)), jobs.Trigger(r.Text(10))
+		if run.State == jobs.Queued && !r.Null(11) {
+			run.State = jobs.Running // between two slices
 		}
 	}, id.Seq())
-	return out, err
+	return run, err
+}
+
+// submittedRun describes a run that stands already.
+func (s *Store) submittedRun(tx Tx, id jobs.ID, job string) (store.Submitted, error) {
+	run, err := s.readStanding(tx, id, job)
+	return run.Submitted, err
 }
 
 // Remove implements store.Queue.
 func (s *Store) Remove(ctx context.Context, id jobs.ID, by store.By) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		row, err := s.runRow(tx, id)
 		if err != nil {
 			return err
@@ -246,18 +320,12 @@ func (s *Store) Remove(ctx context.Context, id jobs.ID, by store.By) error {
 		if err == nil {
 			err = keepFloor(tx, id.Seq())
 		}
+		if err == nil {
+			_, err = tx.Exec(deleteUniqueKey, id[:])
+		}
 		if err != nil {
 			return fmt.Errorf("remove run %s: %w", id, err)
 		}
 		return s.audit(tx, by, "remove", "run", id.String(), nil)
-	})
-}
-
-// Shift implements store.Queue.
-func (s *Store) Shift(ctx context.Context, step time.Duration) error {
-	return s.db.Write(ctx, func(tx Tx) error {
-		_, err := tx.Exec(updateShifted, step.Milliseconds())
-		tx.Wake()
-		return err
 	})
 }

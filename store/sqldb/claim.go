@@ -2,7 +2,9 @@ package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -14,38 +16,49 @@ const (
     r.cause, r.created_at, r.run_at, r.attempt_at, r.started_at, r.finished_at, r.cancel_at,
     r.max_attempts, r.timeout, r.queue, r.operation, r.requeued_from, r.requeued_to, r.correlation,
     r.key, r.labels, r.traceparent, r.created_by, r.budgets, r.error_kind, r.error_type, r.error_message,
-    r.host`
-	runColumnCount  = 32
+    r.host, r.ckey, r.rkey, r.schedule, r.scheduled_for, r.bkey, r.slices, r.continues, r.progress`
+	runColumnCount  = 40
+	columnState     = 3
 	columnAttemptAt = 12
 
 	selectDue = `
-SELECT seq, lane, due_at, priority FROM runs WHERE state IN (1, 4) AND due_at <= $1
+SELECT seq, tail, job, version, due_at, priority, host, ckey, rkey, cause, overlap, batch FROM runs
+WHERE state IN (1, 4) AND due_at <= $1
 ORDER BY due_at, state, seq LIMIT $2`
 	selectNext = `
 SELECT due_at FROM runs WHERE state IN (1, 4) ORDER BY due_at, state, seq LIMIT 1`
-	updateQueued = `UPDATE runs SET state = 2 WHERE seq = $1`
+	updateQueued = `UPDATE runs SET state = 2, lane = $2 WHERE seq = $1`
 
 	selectQueued = `
 SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.lane = $1 AND r.state = 2 ORDER BY r.rank, r.seq LIMIT $2`
-	// The runs that a claim took of a lane are its first ones: all of the ranks before the last
-	// one's, and of that rank, which very many may share, those up to it.
-	updateRunningBefore = `
-UPDATE runs SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
-WHERE lane = $1 AND state = 2 AND rank < $3`
-	updateRunningAt = `
-UPDATE runs SET state = 3, number = number + 1, attempt_at = $2, started_at = COALESCE(started_at, $2)
-WHERE lane = $1 AND state = 2 AND rank = $3 AND seq <= $4`
+	// What goes on with its next slice is in the attempt it was in.
+	runningNow = `
+UPDATE runs SET state = 3, number = number + (slices IS NULL),
+    attempt_at = CASE WHEN slices IS NULL THEN $1 ELSE attempt_at END, started_at = COALESCE(started_at, $1)`
+	updateRunning = runningNow + `
+WHERE seq = $2 AND state = 2`
+	// Several at once: a claim may take many.
+	updateRunningMany = runningNow + `
+WHERE seq IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) AND state = 2`
+	startsAtOnce  = 16
 	selectRunning = `
 SELECT ` + runColumns + `, p.body, r.job,
-    (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq), r.lane IS NULL
+    (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq), r.lane IS NULL, r.said
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE r.state IN (3, 5) AND r.state = 3 ORDER BY r.seq`
 	selectSpec = `
 SELECT j.name, v.spec FROM versions v JOIN jobs j ON j.id = v.job
 WHERE v.job = $1 AND v.version = $2`
 	selectLogBytes = `SELECT SUM(LENGTH(data)) FROM logs WHERE run = $1`
+
+	updateWakesShifted  = `UPDATE gates SET wake_at = wake_at + $1 WHERE wake_at IS NOT NULL`
+	updateStartsShifted = `UPDATE rates SET first_at = first_at + $1, last_at = last_at + $1`
+	updateStartsAhead   = `
+UPDATE rates SET first_at = CASE WHEN first_at > $1 THEN $1 ELSE first_at END, last_at = $1
+WHERE last_at > $1`
+	selectStatefulGates = `SELECT id FROM gates WHERE state IS NOT NULL ORDER BY id`
 
 	maxDuePerClaim = 1000
 )
@@ -59,213 +72,169 @@ type specKey struct {
 type pinned struct {
 	job  string
 	spec *jobs.Spec
+	pool store.Pool
+	host string // that the URL names where it is written out
 }
+
+// hostOf is the host that a run calls.
+func (p *pinned) hostOf(named string) string {
+	if named != "" {
+		return named
+	}
+	return p.host
+}
+
+// maxRounds is how often one claim looks again, as gates turn out to have room for others.
+const maxRounds = 8
 
 // Claim implements store.Queue.
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
 	var out store.Claimed
-	err := s.db.Write(ctx, func(tx Tx) error {
-		out = store.Claimed{Results: make([]store.FinishResult, len(c.Finished))}
-		for i := range c.Finished {
-			res, err := s.finish(tx, &c.Finished[i])
-			if err != nil {
-				return fmt.Errorf("finish run %s: %w", c.Finished[i].Run, err)
-			}
-			out.Results[i] = res
-		}
-		moved, err := s.moveDue(tx, c.Now)
+	err := s.write(ctx, func(tx Tx) (err error) {
+		out, err = s.claim(tx, &c)
 		if err != nil {
-			return fmt.Errorf("queue what fell due: %w", err)
+			s.forget() // it may have taken what it has not written yet
 		}
-		out.More = moved == maxDuePerClaim
-		if !c.Hold {
-			if err := s.loadTurn(tx); err != nil {
-				return fmt.Errorf("claim: %w", err)
-			}
-			for pool := range store.Pool(store.Pools) {
-				if err := s.take(tx, pool, c.Free[pool], c.Now, &out.Leases); err != nil {
-					return fmt.Errorf("claim: %w", err)
-				}
-			}
-		}
-		_, err = one(tx, selectNext, func(r Row) { out.NextDue = r.Time(0) })
 		return err
 	})
 	return out, err
 }
 
+func (s *Store) claim(tx Tx, c *store.Claim) (out store.Claimed, err error) {
+	told := s.told
+	// The claim before has been committed, or undone, which forget has seen to.
+	clear(s.seen)
+	s.seenAll = false
+	s.setWorkers(c)
+	if err := s.setClock(tx, c); err != nil {
+		return out, fmt.Errorf("move along with the clock: %w", err)
+	}
+	out.Results = make([]store.FinishResult, len(c.Finished))
+	for i := range c.Finished {
+		f := &c.Finished[i]
+		if out.Results[i], err = s.finish(tx, f); err != nil {
+			return out, fmt.Errorf("finish run %s: %w", f.Run, err)
+		}
+	}
+	if err := s.dropSlots(tx); err != nil {
+		return out, fmt.Errorf("give slots back: %w", err)
+	}
+	moved, err := s.moveDue(tx, c.Now)
+	if err != nil {
+		return out, fmt.Errorf("queue what fell due: %w", err)
+	}
+	more := false
+	if !c.Hold {
+		if out.Leases, more, err = s.takeAll(tx, c); err != nil {
+			return out, fmt.Errorf("claim: %w", err)
+		}
+	}
+	out.More = more || moved == maxDuePerClaim
+	out.Events = s.told > told
+	out.NextDue, err = nextDue(tx)
+	return out, err
+}
+
+// nextDue is when the next run falls due or a gate may open.
+func nextDue(tx Tx) (due jobs.Time, err error) {
+	for _, q := range []string{selectNext, selectNextWake} {
+		_, err := one(tx, q, func(r Row) {
+			if at := r.Time(0); due == 0 || at < due {
+				due = at
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return due, nil
+}
+
+// setClock takes in what the wall clock has done since the claim before.
+func (s *Store) setClock(tx Tx, c *store.Claim) error {
+	if err := s.shift(tx, c.Shift, c.Now); err != nil {
+		return err
+	}
+	if c.First {
+		s.forgetGates()
+		s.lookAgain()
+		if _, err := tx.Exec(updateStartsAhead, int64(c.Now)); err != nil {
+			return err
+		}
+	}
+	if c.Clock == "" {
+		return nil
+	}
+	return must(tx.Exec(upsertMeta, metaClock, c.Clock))
+}
+
+// shift moves what stands for a wait after the wall clock was set.
+func (s *Store) shift(tx Tx, step time.Duration, now jobs.Time) error {
+	if step == 0 {
+		return nil
+	}
+	for _, q := range []string{updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted} {
+		if _, err := tx.Exec(q, step.Milliseconds()); err != nil {
+			return err
+		}
+	}
+	s.forgetGates()
+	var ids []int64
+	err := tx.Query(selectStatefulGates, func(r Row) error {
+		ids = append(ids, r.Int(0))
+		return nil
+	})
+	for i := 0; err == nil && i < len(ids); i++ {
+		var g *gateRow
+		if g, err = s.gates.gateByID(tx, ids[i]); err == nil {
+			g.State = g.State.Moved(step)
+			err = keepGate(tx, g, now)
+		}
+	}
+	return err
+}
+
 // moveDue queues what fell due, so that the index of queued runs holds only due ones.
 func (s *Store) moveDue(tx Tx, now jobs.Time) (moved int, err error) {
 	type due struct {
-		seq, lane int64
-		at        jobs.Time
-		priority  int
+		job  int64
+		run  *jobs.Run
+		line string
 	}
 	var rows []due
 	err = tx.Query(selectDue, func(r Row) error {
-		rows = append(rows, due{r.Int(0), r.Int(1), r.Time(2), int(r.Int(3))})
+		rows = append(rows, due{r.Int(2), &jobs.Run{
+			ID: jobs.IDOf(r.Int(0), r.Int(1)), Version: int(r.Int(3)), DueAt: r.Time(4),
+			Priority: int(r.Int(5)), Host: r.Text(6),
+			Keys: jobs.Keys{Concurrency: keyOf(r.Text(7)), Rate: keyOf(r.Text(8))}, Trigger: jobs.Trigger(r.Text(9)),
+		}, lineOf(!r.Null(10), r.Int(11))})
 		return nil
 	}, int64(now), maxDuePerClaim)
 	if err != nil {
 		return 0, err
 	}
 	for _, d := range rows {
-		if err := must(tx.Exec(updateQueued, d.seq)); err != nil {
-			return 0, err
-		}
-		l, err := s.laneOf(tx, d.lane)
-		if err != nil {
-			return 0, err
-		}
-		if err := s.joinLane(tx, l, d.at, d.priority); err != nil {
+		if err := s.queueIn(tx, d.job, d.run, d.line); err != nil {
 			return 0, err
 		}
 	}
 	return len(rows), nil
 }
 
-// turn is a lane during a claim: its first queued runs, in order.
-type turn struct {
-	lane    *laneRow
-	job     int64
-	queued  []*jobs.Run
-	last    bool // queued holds all there are
-	head    int64
-	taken   int       // runs of it that are given out and still to be made running
-	final   *jobs.Run // the last of them
-	touched bool
-}
-
-// take gives out up to n runs: the lane with the smallest head has its turn, one run a turn.
-func (s *Store) take(tx Tx, pool store.Pool, n int, now jobs.Time, out *[]store.Lease) error {
-	if n <= 0 {
-		return nil
-	}
-	var turns []*turn
-	err := tx.Query(selectLanesByTurn, func(r Row) error {
-		turns = append(turns, &turn{lane: &laneRow{id: r.Int(0)}, job: r.Int(1)})
-		return nil
-	}, int64(pool), n)
-	if err != nil || len(turns) == 0 {
-		return err
-	}
-	chunk := (n+len(turns)-1)/len(turns) + 1
-	for _, t := range turns {
-		if t.lane, err = s.laneOf(tx, t.lane.id); err != nil {
-			return err
-		}
-		if err := t.fill(tx, chunk); err != nil {
-			return err
-		}
-	}
-	for range n {
-		t := nextTurn(turns)
-		if t == nil {
-			break
-		}
-		lease, err := s.start(tx, t, now)
-		if err != nil {
-			return err
-		}
-		*out = append(*out, lease)
-		if len(t.queued) == 0 && !t.last {
-			if err := t.mark(tx, now); err != nil {
-				return err
-			}
-			if err := t.fill(tx, chunk); err != nil {
-				return err
-			}
-		}
-		t.place()
-	}
-	for _, t := range turns {
-		if !t.touched {
-			continue
-		}
-		if err := t.mark(tx, now); err != nil {
-			return err
-		}
-		if err := s.leaveTurn(tx, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func nextTurn(turns []*turn) (best *turn) {
-	for _, t := range turns {
-		if len(t.queued) > 0 && (best == nil || t.head < best.head) {
-			best = t
-		}
-	}
-	return best
-}
-
-// fill reads the first queued runs of the lane; those taken before are not queued any more.
-func (t *turn) fill(tx Tx, n int) error {
-	t.queued = t.queued[:0]
-	err := tx.Query(selectQueued, func(r Row) error {
-		run, err := scanRun(r)
-		run.Payload = payloadOf(r, runColumnCount)
-		t.queued = append(t.queued, run)
-		return err
-	}, t.lane.id, n)
-	t.last = len(t.queued) < n
-	t.place()
-	return err
-}
-
-func (t *turn) place() {
-	if len(t.queued) > 0 {
-		t.head = headOf(t.lane.turn, t.queued[0].DueAt, t.queued[0].Priority)
-	}
-}
-
-// mark makes the runs that were given out running.
-func (t *turn) mark(tx Tx, now jobs.Time) error {
-	if t.taken == 0 {
-		return nil
-	}
-	rank := rankOf(t.final.DueAt, t.final.Priority)
-	n, err := tx.Exec(updateRunningAt, t.lane.id, int64(now), rank, t.final.ID.Seq())
-	if err == nil && n < int64(t.taken) {
-		var before int64
-		before, err = tx.Exec(updateRunningBefore, t.lane.id, int64(now), rank)
-		n += before
-	}
-	if err == nil && n != int64(t.taken) {
-		err = fmt.Errorf("%d of %d runs were queued", n, t.taken)
-	}
+// queueUp puts a run that is due into its lane.
+func (s *Store) queueUp(tx Tx, jobID int64, run *jobs.Run) error {
+	job, err := s.jobByID(tx, jobID)
 	if err != nil {
-		return fmt.Errorf("start runs of lane %d: %w", t.lane.id, err)
+		return err
 	}
-	t.taken = 0
-	return nil
-}
-
-// start gives the first run of the lane out.
-func (s *Store) start(tx Tx, t *turn, now jobs.Time) (store.Lease, error) {
-	run := t.queued[0]
-	t.queued = t.queued[1:]
-	t.touched = true
-	// Past what falls due in this millisecond: that has its first turn before a second one.
-	s.lastTurn = max(s.lastTurn, int64(now)*microsPerMilli) + 1
-	t.lane.turn = s.lastTurn
-	t.taken++
-	t.final = run
-	run.State = jobs.Running
-	run.Counts.Number++
-	if run.StartedAt == 0 {
-		run.StartedAt = now
+	l, err := s.lane(tx, job, run)
+	if err != nil {
+		return err
 	}
-	lease, err := s.lease(tx, run, t.job, now)
-	if err == nil {
-		lease.Checkpoint, err = s.checkpoint(tx, run.OperationID)
+	if err := must(tx.Exec(updateQueued, run.ID.Seq(), l.id)); err != nil {
+		return err
 	}
-	if err == nil && run.Counts.Number > 1 {
-		_, err = one(tx, selectLogBytes, func(r Row) { lease.LogBytes = r.Int(0) }, run.ID.Seq())
-	}
-	return lease, err
+	return s.joinLane(tx, l, run.DueAt, run.Priority)
 }
 
 func (s *Store) lease(tx Tx, run *jobs.Run, job int64, started jobs.Time) (store.Lease, error) {
@@ -274,13 +243,21 @@ func (s *Store) lease(tx Tx, run *jobs.Run, job int64, started jobs.Time) (store
 		return store.Lease{}, err
 	}
 	run.Job = p.job
-	return store.Lease{Run: run, Spec: p.spec, Started: started}, nil
+	return store.Lease{Run: run, Spec: p.spec, Host: p.hostOf(run.Host), Started: started}, nil
 }
 
 func (s *Store) pinnedSpec(tx Tx, key specKey) (*pinned, error) {
 	if p := s.specs[key]; p != nil {
 		return p, nil
 	}
+	p, err := readPinned(tx, key)
+	if err == nil {
+		s.specs[key] = p
+	}
+	return p, err
+}
+
+func readPinned(tx Tx, key specKey) (*pinned, error) {
 	p := &pinned{}
 	var text []byte
 	found, err := one(tx, selectSpec, func(r Row) { p.job, text = r.Text(0), r.Bytes(1) }, key.job,
@@ -294,49 +271,33 @@ func (s *Store) pinnedSpec(tx Tx, key specKey) (*pinned, error) {
 	if p.spec, err = parseSpec(text); err != nil {
 		return nil, fmt.Errorf("read version %d of job %s: %w", key.version, p.job, err)
 	}
-	if len(s.specs) >= maxCached {
-		clear(s.specs)
-	}
-	s.specs[key] = p
+	p.pool, p.host = store.PoolOf(p.spec.Kind()), p.spec.Host()
 	return p, nil
-}
-
-// leaveTurn puts the lane where its next run belongs.
-func (s *Store) leaveTurn(tx Tx, t *turn) error {
-	if len(t.queued) == 0 {
-		if !t.last {
-			return s.refreshLane(tx, t.lane)
-		}
-		t.lane.ready = false
-		return must(tx.Exec(updateLane, t.lane.id, t.lane.turn, nil, nil))
-	}
-	first := t.queued[0]
-	t.lane.ready, t.lane.rank = true, rankOf(first.DueAt, first.Priority)
-	return must(tx.Exec(updateLane, t.lane.id, t.lane.turn, t.head, t.lane.rank))
 }
 
 // Orphans implements store.Queue.
 func (s *Store) Orphans(ctx context.Context) ([]store.Lease, error) {
 	var leases []store.Lease
-	err := s.db.Write(ctx, func(tx Tx) error {
+	err := s.write(ctx, func(tx Tx) error {
 		leases = nil
 		var owners []int64
 		err := tx.Query(selectRunning, func(r Row) error {
 			run, err := scanRun(r)
 			run.Payload = payloadOf(r, runColumnCount)
 			owners = append(owners, r.Int(runColumnCount+1))
+			said, bad := parseSaid(r.Bytes(runColumnCount + 4))
 			leases = append(leases, store.Lease{
-				Run: run, Started: r.Time(columnAttemptAt), LogBytes: r.Int(runColumnCount + 2),
-				Deleted: r.Int(runColumnCount+3) == 1,
+				Run: run, Started: run.AttemptAt, LogBytes: r.Int(runColumnCount + 2),
+				Deleted: r.Int(runColumnCount+3) == 1, Said: said,
 			})
-			return err
+			return errors.Join(err, bad)
 		})
 		for i := 0; err == nil && i < len(leases); i++ {
 			var l store.Lease
 			l, err = s.lease(tx, leases[i].Run, owners[i], leases[i].Started)
-			leases[i].Spec = l.Spec
+			leases[i].Spec, leases[i].Host = l.Spec, l.Host
 			if err == nil {
-				leases[i].Checkpoint, err = s.checkpoint(tx, leases[i].Run.OperationID)
+				leases[i].Checkpoint, err = s.checkpoint(tx, ownerOf(owners[i], leases[i].Run))
 			}
 		}
 		return err

@@ -71,6 +71,14 @@ func (v *saving) putDocument(p *store.PutDocument) (store.SavedDocument, error) 
 	if out.Document, err = storedDocument(v.tx, p.Kind, p.Name); err != nil {
 		return out, err
 	}
+	if kind := gateKindOf(p.Kind); kind != 0 {
+		if out.Changed {
+			v.limits.of(n)
+		}
+		if _, err := v.makeGate(v.tx, gateKey{kind, 0, p.Name}, v.by.Now); err != nil {
+			return out, err
+		}
+	}
 	if !out.Changed {
 		return out, v.adopted(n)
 	}
@@ -117,7 +125,7 @@ func (s *Store) Documents(
 func (s *Store) DeleteDocument(
 	ctx context.Context, kind, name string, ifMatch *int64, by store.By,
 ) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		d, err := storedDocument(tx, kind, name)
 		switch {
 		case err != nil:
@@ -130,7 +138,16 @@ func (s *Store) DeleteDocument(
 		if err := refuseNamed(tx, kind, name); err != nil {
 			return err
 		}
-		return s.removeDocument(tx, named{kind, name}, by)
+		if kind == store.KindSchedule {
+			if err := undecidedOne(tx, name, by.Now); err != nil {
+				return err
+			}
+		}
+		n, changed := named{kind, name}, limits{}
+		if err := s.removeDocument(tx, n, by); err != nil || !changed.of(n) {
+			return err
+		}
+		return s.allowAnew(tx, changed, by.Now)
 	})
 }
 
@@ -141,6 +158,11 @@ func (s *Store) removeDocument(tx Tx, n named, by store.By) error {
 	}
 	if err := must(tx.Exec(deleteDocument, n.kind, n.name)); err != nil {
 		return err
+	}
+	if n.kind == store.KindSchedule {
+		if err := deleteScheduleRow(tx, n.name, by); err != nil {
+			return err
+		}
 	}
 	return s.audit(tx, by, "delete", n.kind, n.name, d.Doc)
 }

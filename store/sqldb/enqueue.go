@@ -3,6 +3,7 @@ package sqldb
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,12 +16,17 @@ const (
 	keyIdempotency = 1
 	keyDelivery    = 2
 
+	queuedColumns = `seq, tail, job, version, lane, state, rank, due_at, priority, cause, created_at, run_at,
+    created_by, number, charged, deaths`
 	insertRun = `
-INSERT INTO runs (seq, tail, job, version, lane, state, rank, due_at, priority, number, charged, deaths,
-    cause, created_at, run_at, max_attempts, timeout, operation, requeued_from, correlation, key,
-    labels, traceparent, created_by, host)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-    $22)`
+INSERT INTO runs (` + queuedColumns + `)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, 0, 0)`
+	// With what most runs have not.
+	insertRunWhole = `
+INSERT INTO runs (` + queuedColumns + `, max_attempts, timeout, operation, requeued_from, correlation, key,
+    labels, traceparent, host, ckey, rkey, schedule, scheduled_for, overlap, bkey, batch, continues)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, 0, 0, $14, $15, $16, $17, $18, $19,
+    $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`
 	updateBornEnded = `
 UPDATE runs SET lane = NULL, finished_at = created_at, error_kind = $2, error_type = $3, error_message = $4,
     queue = (SELECT queue FROM jobs WHERE id = runs.job)
@@ -31,7 +37,9 @@ WHERE seq = $1`
 INSERT INTO keys (job, sort, key, run, hash, until) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (job, sort, key) DO UPDATE
 SET run = excluded.run, hash = excluded.hash, until = excluded.until`
-	selectStanding = `SELECT tail, state, version, operation, due_at FROM runs WHERE seq = $1`
+	selectStanding = `
+SELECT tail, state, version, operation, due_at, created_at, started_at, folded, lane, priority, cause, slices
+FROM runs WHERE seq = $1`
 )
 
 var emptyPayload = []byte("{}")
@@ -39,7 +47,7 @@ var emptyPayload = []byte("{}")
 // Enqueue implements store.Queue.
 func (s *Store) Enqueue(ctx context.Context, subs []store.Submission) ([]store.Submitted, error) {
 	var out []store.Submitted
-	err := s.db.Write(ctx, func(tx Tx) error {
+	err := s.write(ctx, func(tx Tx) error {
 		out = make([]store.Submitted, len(subs))
 		var faults []error
 		for i := range subs {
@@ -51,6 +59,7 @@ func (s *Store) Enqueue(ctx context.Context, subs []store.Submission) ([]store.S
 				faults = append(faults, &store.EntryError{Index: i, Err: err})
 			}
 		}
+		nameEntries(subs, faults)
 		return errors.Join(faults...)
 	})
 	if err != nil {
@@ -61,8 +70,9 @@ func (s *Store) Enqueue(ctx context.Context, subs []store.Submission) ([]store.S
 
 // isEntryFault tells what is wrong with an entry from what is wrong with the store.
 func isEntryFault(err error) bool {
-	var conflict *store.KeyConflict
-	return errors.Is(err, store.ErrNotFound) || errors.As(err, &conflict)
+	var key *store.KeyConflict
+	var unique *store.UniqueConflict
+	return errors.Is(err, store.ErrNotFound) || errors.As(err, &key) || errors.As(err, &unique)
 }
 
 func (s *Store) enqueue(tx Tx, sub *store.Submission) (store.Submitted, error) {
@@ -79,17 +89,27 @@ func (s *Store) enqueue(tx Tx, sub *store.Submission) (store.Submitted, error) {
 			return *earlier, nil
 		}
 	}
-	if err := s.insert(tx, job, run); err != nil {
+	out, folded, err := s.fold(tx, job, sub)
+	if err != nil {
 		return store.Submitted{}, err
+	}
+	if !folded {
+		if err := s.insert(tx, job, run); err != nil {
+			return store.Submitted{}, err
+		}
+		if err := keepUnique(tx, job, sub.Unique, run); err != nil {
+			return store.Submitted{}, err
+		}
+		out = submitted(run, false)
 	}
 	until := run.CreatedAt.Add(sub.KeyTTL)
 	for _, k := range keys {
-		_, err := tx.Exec(upsertKey, job.id, k.sort, k.text, run.ID[:], k.hash, int64(until))
+		_, err := tx.Exec(upsertKey, job.id, k.sort, k.text, out.ID[:], k.hash, int64(until))
 		if err != nil {
 			return store.Submitted{}, err
 		}
 	}
-	return submitted(run, false), nil
+	return out, nil
 }
 
 // runKey is a key by which a run is found again.
@@ -112,7 +132,7 @@ func keysOf(sub *store.Submission) (keys []runKey) {
 func submitted(run *jobs.Run, duplicate bool) store.Submitted {
 	return store.Submitted{
 		ID: run.ID, Job: run.Job, Version: run.Version, State: run.State,
-		Operation: run.OperationID, DueAt: run.DueAt, Duplicate: duplicate,
+		Operation: run.OperationID, DueAt: run.DueAt, Duplicate: duplicate, HeldBy: run.HeldBy,
 	}
 }
 
@@ -146,15 +166,54 @@ func (s *Store) standing(
 
 // insert makes the rows of a new run, in the newest version of its job.
 func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
-	l, err := s.lane(tx, job)
-	if err != nil {
-		return err
-	}
 	h, err := s.hostsOf(tx, job)
 	if err != nil {
 		return err
 	}
 	run.Version, run.Host = job.version, h.of(run.Payload)
+	if ahead, err := aheadInBatch(tx, job.id, run); err != nil {
+		return err
+	} else if !ahead.IsNil() {
+		return s.insertInLine(tx, job, run, heldBatch)
+	}
+	var l *laneRow
+	lane := int64(0) // of one that is not queued: it finds its lane when it is due
+	if run.State == jobs.Queued {
+		if l, err = s.lane(tx, job, run); err != nil {
+			return err
+		}
+		lane = l.id
+	}
+	if err := insertRow(tx, job.id, lane, run, ""); err != nil {
+		return err
+	}
+	if err := insertPayloadOf(tx, run); err != nil {
+		return err
+	}
+	switch {
+	case run.State.Terminal():
+		return endAtBirth(tx, run)
+	case run.State == jobs.Queued:
+		if err := s.joinLane(tx, l, run.DueAt, run.Priority); err != nil {
+			return err
+		}
+		run.HeldBy, err = s.heldBy(tx, job, l, run.CreatedAt)
+		return err
+	}
+	tx.Wake() // it may be the next that falls due
+	return nil
+}
+
+func insertPayloadOf(tx Tx, run *jobs.Run) error {
+	if bytes.Equal(run.Payload, emptyPayload) {
+		return nil
+	}
+	_, err := tx.Exec(insertPayload, run.ID.Seq(), string(run.Payload))
+	return err
+}
+
+// insertRow makes the row of a run, in a line or none.
+func insertRow(tx Tx, job, lane int64, run *jobs.Run, line string) error {
 	labels, err := marshalLabels(run.Labels)
 	if err != nil {
 		return err
@@ -166,29 +225,19 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 	if run.OperationID == run.ID {
 		operation = nil
 	}
-	seq := run.ID.Seq()
-	_, err = tx.Exec(insertRun, seq, run.ID.Tail(), job.id, run.Version, l.id, int(run.State),
+	always := []driver.Value{
+		run.ID.Seq(), run.ID.Tail(), job, run.Version, lane, int(run.State),
 		rankOf(run.DueAt, run.Priority), int64(run.DueAt), run.Priority, string(run.Trigger),
-		int64(run.CreatedAt), int64(run.RunAt), none(run.MaxAttempts),
-		none(run.Timeout.Std().Milliseconds()), operation, noneID(run.RequeuedFrom), correlation,
-		noneText(run.IdempotencyKey), labels, noneText(run.Traceparent), noneText(run.CreatedBy),
-		noneText(run.Host))
-	if err != nil {
-		return err
+		int64(run.CreatedAt), int64(run.RunAt), noneText(run.CreatedBy),
 	}
-	if !bytes.Equal(run.Payload, emptyPayload) {
-		if _, err := tx.Exec(insertPayload, seq, string(run.Payload)); err != nil {
-			return err
-		}
+	seldom := []driver.Value{
+		none(run.MaxAttempts), none(run.Timeout.Std().Milliseconds()), operation,
+		noneID(run.RequeuedFrom), correlation, noneText(run.IdempotencyKey), labels,
+		noneText(run.Traceparent), noneText(run.Host), noneText(keyText(run.Keys.Concurrency)),
+		noneText(keyText(run.Keys.Rate)), noneText(run.Schedule), none(run.ScheduledFor), boolNone(line == heldOverlap),
+		noneText(keyText(run.Keys.Checkpoint)), batchOf(run, line), none(run.Continues),
 	}
-	switch {
-	case run.State.Terminal():
-		return endAtBirth(tx, run)
-	case run.State == jobs.Queued:
-		return s.joinLane(tx, l, run.DueAt, run.Priority)
-	}
-	tx.Wake() // it may be the next that falls due
-	return nil
+	return insertSparse(tx, insertRun, insertRunWhole, always, seldom)
 }
 
 // endAtBirth ends a run that was made failed.

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// Runs that had no failure are passed over; a window of all runs bounds what is looked at.
+	// Runs that had no failure are passed over, as far as the row tells: a good slice starts the counts anew.
+	// A window of all runs bounds what is looked at.
 	selectFailedRuns = `
-SELECT seq, tail, version, state, run_at, max_attempts, timeout, number, charged, budgets
+SELECT seq, tail, version, state + (state = 2 AND slices IS NOT NULL), run_at, max_attempts, timeout, number, charged, budgets
 FROM (SELECT * FROM runs WHERE job = (SELECT id FROM jobs WHERE name = $1) AND seq > $2
       ORDER BY seq LIMIT $3) r
-WHERE (charged > 0 OR budgets IS NOT NULL) AND (finished_at IS NULL OR finished_at >= $4)
+WHERE (charged > 0 OR budgets IS NOT NULL OR continues IS NOT NULL) AND (finished_at IS NULL OR finished_at >= $4)
 ORDER BY seq LIMIT $5`
 	selectFailedEnd = `
 SELECT MAX(seq), COUNT(*)
@@ -22,7 +23,7 @@ FROM (SELECT seq FROM runs WHERE job = (SELECT id FROM jobs WHERE name = $1) AND
       ORDER BY seq LIMIT $3) w`
 	selectFailedAttempts = `
 SELECT number, version, started_at, finished_at, http_status, exit_code, action, by, reason, next_at,
-    error, output_tail
+    error, output_tail, slices
 FROM attempts WHERE run = $1 AND outcome = 2 ORDER BY number`
 	selectPayload = `SELECT body FROM payloads WHERE run = $1`
 
@@ -71,29 +72,31 @@ func (at *failedRuns) read(tx Tx) ([]*jobs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := 0
-	for i, run := range page {
+	size, from := 0, at.after
+	var list []*jobs.Run
+	for _, run := range page {
 		if size >= failedChunk {
-			at.after = page[i-1].ID.Seq()
-			return page[:i], nil
+			return list, nil
 		}
 		n, err := readFailed(tx, run)
 		if err != nil {
 			return nil, err
 		}
-		size += n
+		size, at.after = size+n, run.ID.Seq()
+		if len(run.Attempts) > 0 {
+			list = append(list, run)
+		}
 	}
 	if len(page) == failedPage {
-		at.after = page[failedPage-1].ID.Seq()
-		return page, nil
+		return list, nil
 	}
 	at.done = true
 	_, err = one(tx, selectFailedEnd, func(r Row) {
 		if r.Int(1) == failedWindow {
 			at.after, at.done = r.Int(0), false
 		}
-	}, at.job, at.after, failedWindow)
-	return page, err
+	}, at.job, from, failedWindow)
+	return list, err
 }
 
 // rows are the runs of the next window that had failures, without payloads and attempts.
@@ -127,7 +130,7 @@ func readFailed(tx Tx, run *jobs.Run) (size int, err error) {
 	err = tx.Query(selectFailedAttempts, func(r Row) error {
 		a := jobs.Attempt{
 			Number: int(r.Int(0)), Version: int(r.Int(1)), StartedAt: r.Time(2), FinishedAt: r.Time(3),
-			Outcome: jobs.OutcomeFailed, HTTPStatus: int(r.Int(4)), ExitCode: -1,
+			Outcome: jobs.OutcomeFailed, HTTPStatus: int(r.Int(4)), ExitCode: -1, Slices: max(1, int(r.Int(12))),
 			Decision: &jobs.Decision{
 				Action: r.Text(6), By: r.Text(7), Reason: r.Text(8), NextAttemptAt: r.Time(9),
 			},

@@ -16,6 +16,9 @@ func keeps(f store.RunFilter, run *jobs.Run) bool {
 	if f.Allowed != nil && !allowed(f.Allowed, run.Job) {
 		return false
 	}
+	if f.Schedule != "" && run.Schedule != f.Schedule {
+		return false
+	}
 	if f.LabelKey != "" {
 		v, ok := run.Labels[f.LabelKey]
 		if !ok || f.LabelValue != nil && v != *f.LabelValue {

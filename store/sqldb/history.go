@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -16,11 +17,11 @@ const (
     (SELECT l.held FROM lanes l WHERE l.id = r.lane)`
 	listedCount   = runColumnCount + 5
 	selectHistory = `
-SELECT ` + runColumns + listedColumns + `, p.body
+SELECT ` + runColumns + listedColumns + `, p.body, r.folded
 FROM runs r JOIN jobs j ON j.id = r.job LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 	selectAttempts = `
 SELECT number, version, started_at, finished_at, outcome, http_status, exit_code, action, by, reason, next_at,
-    truncated, result, error, output_tail
+    truncated, result, error, output_tail, slices
 FROM attempts WHERE run = $1 ORDER BY number`
 	selectLogs = `
 SELECT attempt, piece, start, data FROM logs
@@ -29,6 +30,7 @@ WHERE run = $1 AND (attempt, start, piece) > ($2, $3, $4) ORDER BY attempt, star
 
 	selectStates = `
 SELECT 2, COUNT(*) FROM runs WHERE state = 2
+UNION ALL SELECT 0, COUNT(*) FROM runs WHERE state = 2 AND slices IS NOT NULL
 UNION ALL SELECT state, COUNT(*) FROM runs WHERE state IN (1, 4) GROUP BY state
 UNION ALL SELECT state, COUNT(*) FROM runs WHERE state IN (3, 5) GROUP BY state`
 )
@@ -37,11 +39,13 @@ UNION ALL SELECT state, COUNT(*) FROM runs WHERE state IN (3, 5) GROUP BY state`
 func (s *Store) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
 	var run *jobs.Run
 	err := s.db.Read(ctx, func(tx Tx) error {
-		var started jobs.Time
 		var bad error
 		_, err := one(tx, selectHistory, func(r Row) {
 			run, bad = scanListed(r)
-			run.Payload, started = payloadOf(r, listedCount), r.Time(columnAttemptAt)
+			run.Payload = payloadOf(r, listedCount)
+			if bad == nil {
+				run.Folded, bad = parseFolded(r.Bytes(listedCount + 1))
+			}
 		}, id.Seq())
 		if err = errors.Join(err, bad); err != nil {
 			return err
@@ -52,10 +56,15 @@ func (s *Store) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
 		if err := readAttempts(tx, run); err != nil {
 			return err
 		}
-		if run.State == jobs.Running {
-			run.Attempts = append(run.Attempts, jobs.Attempt{
-				Number: run.Counts.Number, Version: run.Version, StartedAt: started, ExitCode: -1,
-			})
+		if run.State == jobs.Running || run.State == jobs.Waiting {
+			a := jobs.Attempt{
+				Number: run.Counts.Number, Version: run.Version, StartedAt: run.AttemptAt, ExitCode: -1,
+				Slices: run.Slices + 1,
+			}
+			if run.HeldBy != nil { // between two slices
+				a.Slices = run.Slices
+			}
+			run.Attempts = append(run.Attempts, a)
 		}
 		return nil
 	})
@@ -72,17 +81,21 @@ func scanListed(r Row) (*jobs.Run, error) {
 	if run.Queue == "" {
 		run.Queue = r.Text(runColumnCount + 1)
 	}
-	if run.State == jobs.Queued {
+	if jobs.State(r.Int(columnState)) == jobs.Queued {
 		run.HeldBy = &jobs.HeldBy{
 			Kind:   jobs.HeldWorkers,
 			Name:   run.Queue,
-			Reason: "waits for a free worker",
+			Reason: jobs.WaitsForWorker,
 		}
 		if !r.Null(runColumnCount + 2) {
 			run.HeldBy = jobs.HeldByPause(run.Job, r.Text(runColumnCount+3))
 		}
-		if secret := r.Text(runColumnCount + 4); secret != "" {
-			run.HeldBy = jobs.HeldBySecret(secret)
+		switch held := r.Text(runColumnCount + 4); held {
+		case "":
+		case heldOverlap, heldBatch:
+			run.HeldBy = heldInLine(held, run, jobs.NilID)
+		default:
+			run.HeldBy = jobs.HeldBySecret(held)
 		}
 	}
 	return run, err
@@ -94,7 +107,7 @@ func readAttempts(tx Tx, run *jobs.Run) error {
 		a := jobs.Attempt{
 			Number: int(r.Int(0)), Version: int(r.Int(1)), StartedAt: r.Time(2),
 			FinishedAt: r.Time(3), Outcome: jobs.Outcome(r.Int(4)), HTTPStatus: int(r.Int(5)),
-			ExitCode: -1, OutputTail: r.Text(14),
+			ExitCode: -1, OutputTail: r.Text(14), Slices: max(1, int(r.Int(15))),
 			Decision: &jobs.Decision{Action: "succeed", By: "success"},
 		}
 		if !r.Null(6) {
@@ -123,6 +136,20 @@ func readAttempts(tx Tx, run *jobs.Run) error {
 		run.Attempts = append(run.Attempts, a)
 		return nil
 	}, run.ID.Seq())
+}
+
+// logOf is what is kept of one attempt's output.
+func logOf(tx Tx, run jobs.ID, number int) (pieces []store.LogPiece, err error) {
+	err = tx.Query(selectLogs, func(r Row) error {
+		p := store.LogPiece{
+			Run: run, Attempt: int(r.Int(0)), Piece: int(r.Int(1)), Offset: r.Int(2), Data: r.Bytes(3),
+		}
+		if p.Attempt == number {
+			pieces = append(pieces, p)
+		}
+		return nil
+	}, run.Seq(), number, -1, -1)
+	return pieces, err
 }
 
 // Log implements store.History. The callback is called outside of transactions: it may be slow.
@@ -174,11 +201,13 @@ func (s *Store) Stats(ctx context.Context) (map[jobs.State]int, error) {
 	counts := map[jobs.State]int{}
 	err := s.db.Read(ctx, func(tx Tx) error {
 		return tx.Query(selectStates, func(r Row) error {
-			if n := int(r.Int(1)); n > 0 {
-				counts[jobs.State(r.Int(0))] = n
-			}
+			counts[jobs.State(r.Int(0))] += int(r.Int(1))
 			return nil
 		})
 	})
+	counts[jobs.Queued] -= counts[0] // between two slices they are running
+	counts[jobs.Running] += counts[0]
+	delete(counts, 0)
+	maps.DeleteFunc(counts, func(_ jobs.State, n int) bool { return n == 0 })
 	return counts, err
 }

@@ -9,15 +9,17 @@ import (
 
 const (
 	selectHoldable = `
-SELECT l.job, l.pool FROM runs r JOIN lanes l ON l.id = r.lane
-WHERE r.seq = $1 AND r.state = 3 AND r.number = $2 AND r.cancel_at IS NULL`
-	// As it was before the claim, but for the lane.
+SELECT seq FROM runs
+WHERE seq = $1 AND state = 3 AND number = $2 AND cancel_at IS NULL AND lane IS NOT NULL`
+	// As it was before the claim, but for the lane. What waits for its next slice stays in its attempt.
 	updateHeld = `
-UPDATE runs SET state = 2, lane = $2, number = number - 1, attempt_at = NULL,
-    started_at = CASE WHEN number = 1 THEN NULL ELSE started_at END
+UPDATE runs SET state = 2, lane = $2, number = number - (slices IS NULL),
+    attempt_at = CASE WHEN slices IS NULL THEN NULL ELSE attempt_at END,
+    said = CASE WHEN slices IS NULL THEN NULL ELSE said END,
+    started_at = CASE WHEN number = 1 AND slices IS NULL THEN NULL ELSE started_at END
 WHERE seq = $1`
 	selectHeldLanes = `
-SELECT id, job, pool, held FROM lanes WHERE held > '' ORDER BY held, id LIMIT 1000000`
+SELECT id, held FROM lanes WHERE held > '' ORDER BY held, id LIMIT 1000000`
 	updateReleased = `
 UPDATE runs SET lane = $2 WHERE seq IN (
     SELECT seq FROM runs WHERE lane = $1 AND state = 2 ORDER BY rank, seq LIMIT $3)`
@@ -26,13 +28,24 @@ UPDATE runs SET lane = $2 WHERE seq IN (
 
 // hold puts a run of which nothing was executed into the lane that waits for a secret.
 func (s *Store) hold(tx Tx, f *store.Finish) (changed int64, err error) {
-	key := laneKey{held: f.Held}
-	found, err := one(tx, selectHoldable, func(r Row) {
-		key.job, key.pool = r.Int(0), store.Pool(r.Int(1))
-	}, f.Run.Seq(), f.Number)
+	found, err := one(tx, selectHoldable, func(Row) {}, f.Run.Seq(), f.Number)
 	if err != nil || !found {
 		return 0, err
 	}
+	id, run, err := s.waiting(tx, f.Run)
+	if err != nil {
+		return 0, err
+	}
+	job, err := s.jobByID(tx, id)
+	if err != nil {
+		return 0, err
+	}
+	from, err := s.lane(tx, job, run)
+	if err != nil {
+		return 0, err
+	}
+	key := from.laneKey
+	key.held = f.Held
 	l, err := s.laneAt(tx, key, false)
 	if err != nil {
 		return 0, err
@@ -46,7 +59,7 @@ const releaseStep = 2000
 
 // Release implements store.Queue.
 func (s *Store) Release(ctx context.Context, secrets []string) (more bool, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		more, err = s.release(tx, secrets)
 		return err
 	})
@@ -55,33 +68,38 @@ func (s *Store) Release(ctx context.Context, secrets []string) (more bool, err e
 
 // release gives runs that wait for one of the secrets back to the lanes they came from.
 func (s *Store) release(tx Tx, secrets []string) (more bool, err error) {
-	type heldLane struct {
-		id  int64
-		key laneKey
-	}
-	var lanes []heldLane
+	var lanes []int64
 	err = tx.Query(selectHeldLanes, func(r Row) error {
-		l := heldLane{r.Int(0), laneKey{r.Int(1), store.Pool(r.Int(2)), r.Text(3)}}
-		if slices.Contains(secrets, l.key.held) {
-			lanes = append(lanes, l)
+		if slices.Contains(secrets, r.Text(1)) {
+			lanes = append(lanes, r.Int(0))
 		}
 		return nil
 	})
 	left := int64(releaseStep)
-	for _, l := range lanes {
+	for _, id := range lanes {
 		if err != nil || left <= 0 {
 			break
 		}
 		var n int64
-		n, err = s.releaseLane(tx, l.id, l.key, left)
+		n, err = s.releaseLane(tx, id, left)
 		left -= max(n, 1)
 	}
 	return left <= 0, err
 }
 
 // releaseLane gives up to limit runs of a lane back. The lane goes with the last of them.
-func (s *Store) releaseLane(tx Tx, id int64, key laneKey, limit int64) (moved int64, err error) {
-	to, err := s.laneAt(tx, laneKey{job: key.job, pool: key.pool}, false) // stands: they were in it
+func (s *Store) releaseLane(tx Tx, id, limit int64) (moved int64, err error) {
+	from, err := s.laneOf(tx, id)
+	if err != nil {
+		return 0, err
+	}
+	job, err := s.jobByID(tx, from.job)
+	if err != nil {
+		return 0, err
+	}
+	key := from.laneKey
+	key.held = ""
+	to, err := s.laneAt(tx, key, !job.paused)
 	if err != nil {
 		return 0, err
 	}
@@ -93,7 +111,7 @@ func (s *Store) releaseLane(tx Tx, id int64, key laneKey, limit int64) (moved in
 		if err := must(tx.Exec(deleteLane, id)); err != nil {
 			return moved, err
 		}
-		delete(s.laneRows, key)
+		delete(s.laneRows, from.laneKey)
 		delete(s.laneByID, id)
 	}
 	tx.Wake()

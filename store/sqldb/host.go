@@ -7,11 +7,9 @@ import (
 )
 
 const (
-	waitingRuns = `SELECT seq, p.body FROM runs r LEFT JOIN payloads p ON p.run = r.seq`
-
-	selectQueuedHostless = waitingRuns + queuedOf + ` AND host IS NULL`
-	selectDueHostless    = waitingRuns + dueOf + ` AND host IS NULL`
-	updateHost           = `UPDATE runs SET host = $2 WHERE seq = $1`
+	selectDueHostless = `
+SELECT seq, p.body FROM runs r LEFT JOIN payloads p ON p.run = r.seq` + dueOf + ` AND host IS NULL`
+	updateHost = `UPDATE runs SET host = $2 WHERE seq = $1`
 )
 
 // hosts tells which host the URL of a job's newest version names. nil: it is written out.
@@ -54,6 +52,26 @@ func (s *Store) hostsOf(tx Tx, job *jobRow) (*hosts, error) {
 	return job.hosts, nil
 }
 
+// hostsAt is hostsOf for a version of the job that need not be the newest.
+func (s *Store) hostsAt(tx Tx, job *jobRow, version int) (*hosts, error) {
+	if version == job.version {
+		return s.hostsOf(tx, job)
+	}
+	p, err := s.pinnedSpec(tx, specKey{job.id, version})
+	if err != nil || !templated(p.spec) {
+		return nil, err
+	}
+	row, err := storedJobRow(tx, job.name)
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := jobs.Prepare(*p.spec)
+	if err != nil { // as in hostsOf
+		return nil, nil
+	}
+	return &hosts{prepared, row.job}, nil
+}
+
 // of is the host for a payload; "" also where it cannot be rendered: the attempt tells.
 func (h *hosts) of(payload jobs.Raw) string {
 	if h == nil {
@@ -63,29 +81,24 @@ func (h *hosts) of(payload jobs.Raw) string {
 	return host
 }
 
-// moveHosts fixes the hosts of runs that were moved to the newest version.
-func (s *Store) moveHosts(tx Tx, job *jobRow) error {
-	h, err := s.hostsOf(tx, job)
-	if err != nil || h == nil {
+// moveHosts fixes the hosts of runs that are not due yet and were moved to the newest version.
+func (s *Store) moveHosts(tx Tx, job *jobRow, h *hosts) error {
+	if h == nil {
+		return nil
+	}
+	named := map[int64]string{}
+	err := tx.Query(selectDueHostless, func(r Row) error {
+		if host := h.of(payloadOf(r, 1)); host != "" {
+			named[r.Int(0)] = host
+		}
+		return nil
+	}, job.id)
+	if err != nil {
 		return err
 	}
-	runs := map[string][]int64{}
-	for _, q := range []string{selectQueuedHostless, selectDueHostless} {
-		err := tx.Query(q, func(r Row) error {
-			host := h.of(payloadOf(r, 1))
-			runs[host] = append(runs[host], r.Int(0))
-			return nil
-		}, job.id)
-		if err != nil {
+	for seq, host := range named {
+		if err := must(tx.Exec(updateHost, seq, host)); err != nil {
 			return err
-		}
-	}
-	delete(runs, "")
-	for host, seqs := range runs {
-		for _, seq := range seqs {
-			if err := must(tx.Exec(updateHost, seq, host)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

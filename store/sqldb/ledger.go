@@ -15,6 +15,7 @@ SELECT id, at, actor, action, kind, name, note, change FROM audit WHERE id < $1
 ORDER BY id DESC LIMIT $2`
 	selectFloor = `SELECT MAX(seq) FROM runs`
 	selectMeta  = `SELECT value FROM meta WHERE name = $1`
+	metaClock   = "clock"
 	upsertMeta  = `
 INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
 SET value = excluded.value`
@@ -22,7 +23,7 @@ SET value = excluded.value`
 
 // Note implements store.Ledger.
 func (s *Store) Note(ctx context.Context, by store.By, action, kind, name string) error {
-	return s.db.Write(ctx, func(tx Tx) error { return s.audit(tx, by, action, kind, name, nil) })
+	return s.write(ctx, func(tx Tx) error { return s.audit(tx, by, action, kind, name, nil) })
 }
 
 // Audit implements store.Ledger.
@@ -67,9 +68,18 @@ func (s *Store) Floor(ctx context.Context) (floor int64, err error) {
 	return floor, err
 }
 
+// Clock implements store.Ledger.
+func (s *Store) Clock(ctx context.Context) (clock string, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		_, err := one(tx, selectMeta, func(r Row) { clock = r.Text(0) }, metaClock)
+		return err
+	})
+	return clock, err
+}
+
 // Probe implements store.Ledger.
 func (s *Store) Probe(ctx context.Context, now jobs.Time) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		_, err := tx.Exec(upsertMeta, "probe", now.String())
 		return err
 	})

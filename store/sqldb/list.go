@@ -28,11 +28,15 @@ SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND $3 = '' ORDER BY seq DESC LI
 	windowJob = `
 SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND job = (SELECT id FROM jobs WHERE name = $3)
 ORDER BY seq DESC LIMIT $4`
+	windowSchedule = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND schedule = $3 AND schedule IS NOT NULL
+ORDER BY seq DESC LIMIT $4`
 	windowFailed = `
 SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state = 7 AND $3 = ''
 ORDER BY seq DESC LIMIT $4`
 	windowRunning = `
 SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state IN (3, 5) AND state = 3 AND $3 = ''
+UNION ALL SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state = 2 AND slices IS NOT NULL
 ORDER BY seq DESC LIMIT $4`
 	windowCorrelation = `
 SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND correlation = $3
@@ -44,7 +48,7 @@ ORDER BY seq DESC LIMIT $4`
 
 	filterRuns = `
 FROM (%) r JOIN jobs j ON j.id = r.job
-WHERE ($5 = 0 OR ($5 >> r.state) & 1 = 1)
+WHERE ($5 = 0 OR ($5 >> (r.state + (r.state = 2 AND r.slices IS NOT NULL))) & 1 = 1)
   AND ($6 = '' OR j.name = $6)
   AND ($7 = '' OR COALESCE(r.queue, j.queue) = $7)
   AND ($8 = '' OR r.error_kind = $8)
@@ -70,6 +74,7 @@ func newListQuery(window string) listQuery {
 var (
 	listAll         = newListQuery(windowAll)
 	listJob         = newListQuery(windowJob)
+	listSchedule    = newListQuery(windowSchedule)
 	listFailed      = newListQuery(windowFailed)
 	listRunning     = newListQuery(windowRunning)
 	listCorrelation = newListQuery(windowCorrelation)
@@ -99,9 +104,6 @@ func (s *Store) Runs(
 	before, err := cursorBefore(text)
 	if err != nil {
 		return nil, "", err
-	}
-	if f.Schedule != "" {
-		return nil, "", nil // no run is of a schedule
 	}
 	l := planList(f)
 	ids := l.query == listIDs
@@ -196,6 +198,8 @@ func planList(f store.RunFilter) *runList {
 		l.args[12] = "" // q is judged by keep: its arguments are taken
 	case isID:
 		l.query = listIDs
+	case f.Schedule != "":
+		l.query, l.args[2] = listSchedule, f.Schedule
 	case states == 1<<jobs.Running:
 		l.query = listRunning
 	case states == 1<<jobs.Failed && f.Job == "":

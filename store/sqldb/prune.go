@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	selectPruneJob  = `SELECT id, doc FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1`
-	endedColumns    = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to`
-	selectEnded     = `SELECT ` + endedColumns + ` FROM runs WHERE seq = $1`
-	selectPruneRuns = `
+	selectPruneJob = `SELECT id, doc FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1`
+	endedColumns   = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to,
+    continues`
+	endedColumnCount = 8
+	selectEnded      = `SELECT ` + endedColumns + ` FROM runs WHERE seq = $1`
+	selectPruneRuns  = `
 SELECT ` + endedColumns + ` FROM runs
 WHERE job = $1 AND seq > $2 AND seq < $3 ORDER BY seq LIMIT $4`
 	selectOldKeys = `
@@ -31,7 +33,14 @@ DELETE FROM audit WHERE id IN (
 	deleteAttempts = `DELETE FROM attempts WHERE run = $1`
 	deleteLogs     = `DELETE FROM logs WHERE run = $1`
 
-	updateDealtAt  = `UPDATE runs SET dealt_at = $3 WHERE seq = $1 AND requeued_to = $2`
+	updateDealtAt = `UPDATE runs SET dealt_at = $3 WHERE seq = $1 AND requeued_to = $2`
+	// The newest run that is left of an operation knows how many slices it has had: $2, $3 are the number
+	// and tail of its first.
+	updateContinues = `
+UPDATE runs SET continues = $4
+WHERE seq = (SELECT MAX(seq) FROM (
+        SELECT seq FROM runs WHERE seq = $2 AND tail = $3 UNION ALL SELECT seq FROM runs WHERE operation = $1) o)
+  AND COALESCE(continues, 0) < $4`
 	updateUnlinked = `UPDATE runs SET requeued_to = NULL WHERE seq = $1 AND requeued_to = $2`
 	upsertFloor    = `
 INSERT INTO meta (name, value)
@@ -42,11 +51,21 @@ WHERE CAST(meta.value AS INTEGER) < CAST(excluded.value AS INTEGER)`
 	retainAudit = 90 * 24 * time.Hour
 )
 
-// pruneCursor is how far pruning has come: the runs of one job after the other, then keys.
+// pruneCursor is how far pruning has come: the runs of one job after the other, then keys, lanes,
+// gates, ticks, checkpoints and events.
 type pruneCursor struct {
-	job, seq int64
-	keys     bool
-	key      oldKey
+	job, seq    int64
+	keys        bool
+	key         oldKey
+	lanes       bool
+	lane        int64
+	gate        int64
+	swept       bool
+	schedule    int64
+	ticks       bool
+	checkpoint  owner
+	checkpoints bool
+	event       int64
 }
 
 // oldKey is a key past its time.
@@ -58,17 +77,18 @@ type oldKey struct {
 
 // endedRun is what pruning needs to know of a run; it may not have ended.
 type endedRun struct {
-	id       jobs.ID
-	state    jobs.State
-	finished jobs.Time
-	dealt    jobs.Time
-	from, to jobs.ID // requeued
+	id        jobs.ID
+	state     jobs.State
+	finished  jobs.Time
+	dealt     jobs.Time
+	from, to  jobs.ID // requeued
+	continues int
 }
 
 func (e *endedRun) read(r Row) {
 	*e = endedRun{
 		id: jobs.IDOf(r.Int(0), r.Int(1)), state: jobs.State(r.Int(2)), finished: r.Time(3),
-		dealt: r.Time(4), from: r.ID(5), to: r.ID(6),
+		dealt: r.Time(4), from: r.ID(5), to: r.ID(6), continues: int(r.Int(7)),
 	}
 }
 
@@ -80,7 +100,7 @@ func readEnded(tx Tx, seq int64) (e endedRun, err error) {
 // Prune implements store.History. It looks at up to limit rows from where it stopped, so that
 // each step is short and rows that stay are not looked at over and over.
 func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		done = false
 		at, left := s.pruned, limit
 		for left > 0 && !at.keys {
@@ -90,12 +110,45 @@ func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool,
 			}
 			left -= max(looked, 1)
 		}
-		if left > 0 {
+		if left > 0 && !at.lanes {
 			looked, err := pruneKeys(tx, &at, now, left)
 			if err != nil {
 				return err
 			}
-			done = looked < left
+			at.lanes = looked < left
+			left -= looked
+		}
+		if left > 0 && at.lanes && !at.swept {
+			var err error
+			if at.swept, err = s.sweep(tx, &at, now, left); err != nil {
+				return err
+			}
+		}
+		if since := now.Sub(s.ticksPruned); since >= 0 && since < pruneTicksEvery {
+			at.ticks = at.swept
+		}
+		if left > 0 && at.swept && !at.ticks {
+			var err error
+			if left, err = pruneTicks(tx, &at, now, left); err != nil {
+				return err
+			}
+			if at.ticks {
+				s.ticksPruned = now
+			}
+		}
+		if left > 0 && at.ticks && !at.checkpoints {
+			looked, err := pruneCheckpoints(tx, &at, now, left)
+			if err != nil {
+				return err
+			}
+			at.checkpoints = looked < left
+			left -= looked
+		}
+		if left > 0 && at.checkpoints {
+			var err error
+			if done, err = pruneEvents(tx, &at, now, left); err != nil {
+				return err
+			}
 		}
 		s.pruned = at
 		if !done {
@@ -231,15 +284,21 @@ func (s *Store) removeRun(tx Tx, e endedRun) error {
 		}
 	}
 	operation := e.id
-	if kept, err := s.keepsCheckpoints(tx); err != nil {
+	kept, err := s.keepsCheckpoints(tx)
+	if err == nil && (kept || e.continues > 0) {
+		operation, err = operationOf(tx, e.id)
+	}
+	if err != nil {
 		return err
-	} else if kept {
-		if operation, err = operationOf(tx, e.id); err != nil {
-			return err
-		}
 	}
 	for _, q := range []string{deleteLogs, deleteAttempts, deletePayload, deleteRun} {
 		if _, err := tx.Exec(q, e.id.Seq()); err != nil {
+			return err
+		}
+	}
+	if e.continues > 0 {
+		_, err := tx.Exec(updateContinues, operation[:], operation.Seq(), operation.Tail(), e.continues)
+		if err != nil {
 			return err
 		}
 	}

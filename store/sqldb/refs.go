@@ -18,13 +18,30 @@ SELECT name FROM refs WHERE job = (SELECT id FROM jobs WHERE name = $1) AND kind
 ORDER BY name LIMIT 1000`
 )
 
-func keepRefs(tx Tx, job int64, j *jobs.Job) error {
-	for _, ref := range j.Refs() {
-		if _, err := tx.Exec(insertRef, job, ref.Kind, ref.Name); err != nil {
+// keepRefs notes what a job names. Queues and dependencies come to be by that.
+func (v *saving) keepRefs(job int64, j *jobs.Job) error {
+	for _, ref := range append(j.Refs(), j.Shares()...) {
+		if _, err := v.tx.Exec(insertRef, job, ref.Kind, ref.Name); err != nil {
 			return err
+		}
+		if kind := gateKindOf(ref.Kind); kind != 0 {
+			if _, err := v.makeGate(v.tx, gateKey{kind, 0, ref.Name}, v.by.Now); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// gateKindOf is the sort of gate that a kind of document is about; 0: of none.
+func gateKindOf(kind string) jobs.GateKind {
+	switch kind {
+	case store.KindQueue:
+		return jobs.GateQueue
+	case store.KindDependency:
+		return jobs.GateDependency
+	}
+	return 0
 }
 
 // namers are the jobs that name something, sorted.

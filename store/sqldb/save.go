@@ -20,7 +20,7 @@ func (s *Store) Save(
 	if out, same, err := unchanged(ctx, s.db, &c); err != nil || same {
 		return out, err
 	}
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		v := newSaving(s, tx, &c, by)
 		err := v.save()
 		if out = v.out; err == nil && c.DryRun {
@@ -43,13 +43,16 @@ type saving struct {
 	given  map[named]int // what is given, by its place in its list
 	out    store.Saved
 	faults []error
+	limits limits
+	// undecided are schedules with ticks that are to be decided by the text they had.
+	undecided []string
 }
 
 // named is what is registered.
 type named struct{ kind, name string }
 
 func newSaving(s *Store, tx Tx, c *store.Changes, by store.By) *saving {
-	return &saving{Store: s, c: c, tx: tx, by: by, given: givenBy(c)}
+	return &saving{Store: s, c: c, tx: tx, by: by, given: givenBy(c), limits: limits{}}
 }
 
 func givenBy(c *store.Changes) map[named]int {
@@ -66,12 +69,8 @@ func givenBy(c *store.Changes) map[named]int {
 // save makes the changes, then looks whether what stands is whole.
 func (v *saving) save() error {
 	v.out.Documents = make([]store.SavedDocument, len(v.c.Documents))
-	for i := range v.c.Documents {
-		p := &v.c.Documents[i]
-		var err error
-		if v.out.Documents[i], err = v.putDocument(p); v.isFault(p.Kind, i, err) != nil {
-			return fmt.Errorf("put %s %s: %w", p.Kind, p.Name, err)
-		}
+	if err := v.putDocuments(false); err != nil {
+		return err
 	}
 	v.out.Jobs = make([]store.SavedJob, len(v.c.Jobs))
 	for i := range v.c.Jobs {
@@ -81,19 +80,53 @@ func (v *saving) save() error {
 			return fmt.Errorf("put job %s: %w", p.Job.Name, err)
 		}
 	}
+	if err := v.putDocuments(true); err != nil {
+		return err
+	}
 	if err := v.prune(); err != nil {
 		return err
+	}
+	if err := v.checkScheduleJobs(); err != nil {
+		return err
+	}
+	if len(v.limits) > 0 {
+		if err := v.allowAnew(v.tx, v.limits, v.by.Now); err != nil {
+			return err
+		}
 	}
 	if err := v.checkRefs(); err != nil {
 		return err
 	}
+	if len(v.faults) == 0 && len(v.undecided) > 0 {
+		return &store.UndecidedError{Names: v.undecided}
+	}
 	return errors.Join(v.faults...)
+}
+
+// putDocuments puts those of schedules, which need the jobs, or all others.
+func (v *saving) putDocuments(schedules bool) error {
+	for i := range v.c.Documents {
+		p := &v.c.Documents[i]
+		if (p.Kind == store.KindSchedule) != schedules {
+			continue
+		}
+		put := v.putDocument
+		if schedules {
+			put = v.putSchedule
+		}
+		var err error
+		if v.out.Documents[i], err = put(p); v.isFault(p.Kind, i, err) != nil {
+			return fmt.Errorf("put %s %s: %w", p.Kind, p.Name, err)
+		}
+	}
+	return nil
 }
 
 // isFault keeps what is wrong with an entry, and gives back what is wrong with the store.
 func (v *saving) isFault(kind string, i int, err error) error {
+	var missing *store.MissingRef
 	for _, fault := range []error{store.ErrStale, store.ErrExists, store.ErrSet} {
-		if errors.Is(err, fault) {
+		if errors.Is(err, fault) || errors.As(err, &missing) {
 			v.faults = append(v.faults, &store.EntryError{Index: i, Kind: kind, Err: err})
 			return nil
 		}
@@ -157,7 +190,7 @@ func (v *saving) putJob(p *store.PutJob) (store.SavedJob, error) {
 		}
 		return out, v.adopted(n)
 	}
-	delete(v.jobRows, p.Job.Name)
+	v.forgetJob(p.Job.Name)
 	if row == nil {
 		err = v.makeJob(p.Job, doc, set)
 	} else {
@@ -179,7 +212,10 @@ func (v *saving) makeJob(j *jobs.Job, doc []byte, set string) error {
 	if err := saveVersion(v.tx, id, 1, j, v.by.Now); err != nil {
 		return err
 	}
-	return keepRefs(v.tx, id, j)
+	if err := v.keepSchedules(id, j); err != nil {
+		return err
+	}
+	return v.keepRefs(id, j)
 }
 
 func (v *saving) changeJob(row *storedJob, j *jobs.Job, doc []byte, set string) error {
@@ -203,7 +239,15 @@ func (v *saving) changeJob(row *storedJob, j *jobs.Job, doc []byte, set string) 
 	if err != nil {
 		return err
 	}
-	return keepRefs(v.tx, row.id, j)
+	if row.deleted || !row.job.SameGates(j) {
+		if err := v.changeGates(row, j); err != nil {
+			return err
+		}
+	}
+	if err := v.keepSchedules(row.id, j); err != nil {
+		return err
+	}
+	return v.keepRefs(row.id, j)
 }
 
 func saveVersion(tx Tx, job int64, version int, j *jobs.Job, now jobs.Time) error {

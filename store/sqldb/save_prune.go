@@ -40,14 +40,29 @@ func (v *saving) prune() error {
 	if by.Note == "" {
 		by.Note = "pruned: the set " + v.c.Set + " does not hold it any more"
 	}
+	taken := map[string]bool{} // schedules that went with their jobs
 	for _, n := range left {
 		gone := store.Removed{Kind: n.kind, Name: n.name}
-		if n.kind == store.KindJob {
-			var row *storedJob
-			if row, err = liveJobRow(v.tx, n.name); err == nil {
-				gone.Runs, err = v.removeJob(v.tx, row, by)
+		switch {
+		case n.kind == store.KindJob:
+			var alone []string
+			if gone.Runs, alone, err = v.pruneJob(n.name, by); err != nil {
+				return err
 			}
-		} else {
+			v.out.Removed = append(v.out.Removed, gone)
+			for _, name := range alone {
+				taken[name] = true
+				v.out.Removed = append(v.out.Removed, store.Removed{Kind: store.KindSchedule, Name: name})
+			}
+			continue
+		case n.kind == store.KindSchedule && taken[n.name]:
+			continue
+		}
+		v.limits.of(n)
+		if n.kind == store.KindSchedule {
+			err = v.demandDecidedByName(n.name)
+		}
+		if err == nil {
 			err = v.removeDocument(v.tx, n, by)
 		}
 		if err != nil {
@@ -56,6 +71,22 @@ func (v *saving) prune() error {
 		v.out.Removed = append(v.out.Removed, gone)
 	}
 	return nil
+}
+
+func (v *saving) pruneJob(name string, by store.By) (runs int, alone []string, err error) {
+	row, err := liveJobRow(v.tx, name)
+	if err != nil {
+		return 0, nil, err
+	}
+	return v.removeJob(v.tx, row, by)
+}
+
+func (v *saving) demandDecidedByName(name string) error {
+	row, err := liveScheduleRow(v.tx, name)
+	if err == nil {
+		v.demandDecided(row)
+	}
+	return err
 }
 
 // checkRefs demands that what jobs name stands, and that no job follows itself.
@@ -105,5 +136,7 @@ func (v *saving) stands(n named) (bool, error) {
 	return d != nil, err
 }
 
-// alwaysStands reports whether something is built in.
-func alwaysStands(n named) bool { return n == named{store.KindPolicy, jobs.PolicyDefault} }
+// alwaysStands reports whether something is built in, or comes to be by being named.
+func alwaysStands(n named) bool {
+	return n == named{store.KindPolicy, jobs.PolicyDefault} || gateKindOf(n.kind) != 0
+}

@@ -39,7 +39,7 @@ func storedSecret(tx Tx, name string) (s *store.Secret, err error) {
 func (s *Store) PutSecret(
 	ctx context.Context, p store.PutSecret, by store.By,
 ) (saved store.Secret, created bool, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		old, err := storedSecret(tx, p.Name)
 		switch {
 		case err != nil:
@@ -79,7 +79,7 @@ func (s *Store) Secrets(ctx context.Context) (list []store.Secret, err error) {
 func (s *Store) DeleteSecret(
 	ctx context.Context, name string, ifMatch *int64, by store.By,
 ) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		old, err := storedSecret(tx, name)
 		switch {
 		case err != nil:
@@ -98,7 +98,7 @@ func (s *Store) DeleteSecret(
 
 // Reseal implements store.Access.
 func (s *Store) Reseal(ctx context.Context, secrets []store.Secret, by store.By) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		for i := range secrets {
 			r := &secrets[i]
 			n, err := tx.Exec(updateResealed, r.Name, r.Revision, r.Sealed)

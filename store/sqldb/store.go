@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"nightshift/jobs"
@@ -16,12 +17,29 @@ type Store struct {
 	// What follows belongs to the writer's turn: rows that every enqueue needs, as they stand
 	// in the transaction under way. Dropped whole when anything is rolled back.
 	jobRows  map[string]*jobRow
+	jobsByID map[int64]*jobRow
 	laneRows map[laneKey]*laneRow
 	laneByID map[int64]*laneRow
 	specs    map[specKey]*pinned
 	pruned   pruneCursor
-	saves    saves // whether any checkpoint is kept
-	lastTurn int64 // microseconds; turns only grow, whatever the clock does
+	// ticksPruned is when all schedules were last looked at for old ticks.
+	ticksPruned jobs.Time
+	saves       saves // whether any checkpoint is kept
+	lastTurn    int64 // microseconds; turns only grow, whatever the clock does
+
+	workers   workers
+	gates     *gateBook
+	epoch     int                          // grows as the book is read anew
+	changed   []*gateRow                   // that remember something new
+	aheadRuns int                          // that lanes keep; see keepAhead
+	freed     []int64                      // runs that have given their slots back
+	stirred   map[int64]struct{}           // gates that may have opened; kept over a rollback
+	stirAll   bool                         // all may have
+	behind    map[int64]map[int64]struct{} // by a gate that is shut, those at which lanes stay for it too
+	seen      map[int64]struct{}           // stirred gates that the last claim looked at
+	seenAll   bool                         // it looked at all
+	told      int                          // events that were kept, also those undone since
+	cached    int                          // bounds the rows kept from call to call
 }
 
 // jobRow is what the queue needs of a job.
@@ -31,18 +49,28 @@ type jobRow struct {
 	version int
 	pool    store.Pool // of the newest version
 	paused  bool
+	note    string // why it is paused
 	deleted bool
+
+	queue        string // of the document, as it stands
+	concurrency  *jobs.Concurrency
+	rate         *jobs.Rate
+	dependencies []string
 
 	templated bool   // the URL of the newest version may name a host by what a run brings
 	hosts     *hosts // of that version; nil: not read yet
 }
 
-// maxCached bounds the rows kept between transactions.
-const maxCached = 50_000
+// maxCached bounds the rows of each sort that are kept from call to call. A call itself may read more.
+const maxCached = 20_000
 
 // New makes a store over a database whose schema is up to date.
 func New(db DB) *Store {
-	s := &Store{db: db, ready: make(chan struct{}, 1)}
+	s := &Store{
+		db: db, ready: make(chan struct{}, 1), stirred: map[int64]struct{}{}, stirAll: true,
+		behind: map[int64]map[int64]struct{}{},
+		cached: maxCached,
+	}
 	s.forget()
 	db.OnRollback(s.forget)
 	db.OnWake(s.signal)
@@ -58,6 +86,34 @@ func (s *Store) Ready() <-chan struct{} { return s.ready }
 // Tidy implements store.Ledger.
 func (s *Store) Tidy(ctx context.Context, idle bool) error { return s.db.Tidy(ctx, idle) }
 
+// write is a transaction of the store.
+func (s *Store) write(ctx context.Context, fn func(Tx) error) error {
+	return s.db.Write(ctx, func(tx Tx) error {
+		s.trim()
+		return fn(tx)
+	})
+}
+
+// trim drops rows where too many are kept, between two calls: within one, nobody may read a second
+// copy of a row that another part of it holds and changes.
+func (s *Store) trim() {
+	if len(s.jobRows) > s.cached {
+		clear(s.jobRows)
+		clear(s.jobsByID)
+	}
+	if len(s.laneByID) > s.cached {
+		s.aheadRuns = 0
+		clear(s.laneRows)
+		clear(s.laneByID)
+	}
+	if len(s.specs) > s.cached {
+		clear(s.specs)
+	}
+	if len(s.gates.byID) > s.cached {
+		s.forgetGates()
+	}
+}
+
 func (s *Store) signal() {
 	select {
 	case s.ready <- struct{}{}:
@@ -67,46 +123,93 @@ func (s *Store) signal() {
 
 func (s *Store) forget() {
 	s.jobRows = map[string]*jobRow{}
+	s.jobsByID = map[int64]*jobRow{}
 	s.laneRows = map[laneKey]*laneRow{}
 	s.laneByID = map[int64]*laneRow{}
 	s.specs = map[specKey]*pinned{}
 	s.saves = savesUnknown
+	s.changed, s.freed = nil, nil
+	s.aheadRuns = 0
+	s.forgetGates()
+	// What the claim under way has looked at is as it was.
+	for id := range s.seen {
+		s.stirred[id] = struct{}{}
+	}
+	s.stirAll = s.stirAll || s.seenAll
+	s.seen, s.seenAll = map[int64]struct{}{}, false
 }
 
-const selectJobRow = `
-SELECT j.id, j.version, j.paused_at, j.deleted_at, v.spec
-FROM jobs j JOIN versions v ON v.job = j.id AND v.version = j.version
-WHERE j.name = $1`
+const (
+	jobRowColumns = `
+SELECT j.id, j.version, j.paused_at, j.deleted_at, v.spec, j.name, j.doc, j.pause_note
+FROM jobs j JOIN versions v ON v.job = j.id AND v.version = j.version`
+	selectJobRow   = jobRowColumns + ` WHERE j.name = $1`
+	selectJobRowID = jobRowColumns + ` WHERE j.id = $1`
+)
 
 // jobRow gives the row of a job, also of a deleted one; nil where the name was never used.
 func (s *Store) jobRow(tx Tx, name string) (*jobRow, error) {
 	if row := s.jobRows[name]; row != nil {
 		return row, nil
 	}
-	var row *jobRow
-	var bad error
-	_, err := one(tx, selectJobRow, func(r Row) {
-		spec, err := parseSpec(r.Bytes(4))
-		if err != nil {
-			bad = fmt.Errorf("read spec of job %s: %w", name, err)
-			return
-		}
-		row = &jobRow{
-			id: r.Int(0), name: name, version: int(r.Int(1)), pool: store.PoolOf(spec.Kind()),
-			paused: !r.Null(2), deleted: !r.Null(3), templated: templated(spec),
-		}
-	}, name)
-	if err == nil {
-		err = bad
+	row, err := readJobRow(tx, selectJobRow, name)
+	if err == nil && row != nil {
+		s.keepJobRow(row)
 	}
-	if err != nil || row == nil {
+	return row, err
+}
+
+// jobByID is jobRow by the number that others know the job by.
+func (s *Store) jobByID(tx Tx, id int64) (*jobRow, error) {
+	if row := s.jobsByID[id]; row != nil {
+		return row, nil
+	}
+	row, err := readJobRow(tx, selectJobRowID, id)
+	if err == nil && row == nil {
+		err = fmt.Errorf("job number %d: %w", id, store.ErrNotFound)
+	}
+	if err == nil {
+		s.keepJobRow(row)
+	}
+	return row, err
+}
+
+func (s *Store) keepJobRow(row *jobRow) {
+	s.jobRows[row.name], s.jobsByID[row.id] = row, row
+}
+
+// forgetJob drops what was read of a job before it changed.
+func (s *Store) forgetJob(name string) {
+	if row := s.jobRows[name]; row != nil {
+		delete(s.jobRows, name)
+		delete(s.jobsByID, row.id)
+	}
+}
+
+// readJobRow gives nil where there is none.
+func readJobRow(tx Tx, query string, arg any) (row *jobRow, err error) {
+	var bad error
+	_, err = one(tx, query, func(r Row) { row, bad = scanJobRow(r) }, arg)
+	if err = errors.Join(err, bad); err != nil {
 		return nil, err
 	}
-	if len(s.jobRows) >= maxCached {
-		clear(s.jobRows)
-	}
-	s.jobRows[name] = row
 	return row, nil
+}
+
+func scanJobRow(r Row) (*jobRow, error) {
+	spec, err := parseSpec(r.Bytes(4))
+	if err != nil {
+		return nil, fmt.Errorf("read spec of job %s: %w", r.Text(5), err)
+	}
+	doc, err := jobs.ParseDocument(r.Bytes(6))
+	if err != nil {
+		return nil, fmt.Errorf("read document of job %s: %w", r.Text(5), err)
+	}
+	return &jobRow{
+		id: r.Int(0), name: r.Text(5), version: int(r.Int(1)), pool: store.PoolOf(spec.Kind()),
+		paused: !r.Null(2), note: r.Text(7), deleted: !r.Null(3), templated: templated(spec),
+		queue: doc.QueueOf(), concurrency: doc.Concurrency, rate: doc.Rate, dependencies: doc.Dependencies,
+	}, nil
 }
 
 // liveJob is jobRow for a job that stands; store.ErrNotFound else.

@@ -28,7 +28,7 @@ WHERE name = $1`
 func (s *Store) PutToken(
 	ctx context.Context, t store.Token, ifMatch *int64, by store.By,
 ) (created bool, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		var old *store.Token
 		var bad error
 		_, err := one(tx, selectToken, func(r Row) {
@@ -119,7 +119,7 @@ func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 
 // DeleteToken implements store.Access.
 func (s *Store) DeleteToken(ctx context.Context, name string, by store.By) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(deleteToken, name)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (s *Store) DeleteToken(ctx context.Context, name string, by store.By) error
 
 // TouchTokens implements store.Access.
 func (s *Store) TouchTokens(ctx context.Context, used map[string]jobs.Time) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		for name, at := range used {
 			if _, err := tx.Exec(updateTokenUsed, name, int64(at)); err != nil {
 				return err

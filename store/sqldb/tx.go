@@ -1,13 +1,10 @@
-// Package sqldb holds every SQL statement, once, in the subset that SQLite and PostgreSQL
-// both know, and implements store.Store over a DB that a database's own package provides.
-//
-// It must not know which database it speaks to: what differs is behind DB.
 package sqldb
 
 import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 
 	"nightshift/jobs"
 )
@@ -94,6 +91,26 @@ func one(tx Tx, query string, each func(Row), args ...driver.Value) (found bool,
 		return nil
 	}, args...)
 	return found, err
+}
+
+// insertSparse inserts a row by the statement whole, or by most where all of seldom are NULL: a NULL
+// takes as long to hand over as a value.
+func insertSparse(tx Tx, most, whole string, always, seldom []driver.Value) error {
+	query, args := most, always
+	if slices.ContainsFunc(seldom, func(v driver.Value) bool { return v != nil }) {
+		query, args = whole, append(always, seldom...)
+	}
+	_, err := tx.Exec(query, args...)
+	return err
+}
+
+// values are arguments that were put together.
+func values(args []any) []driver.Value {
+	list := make([]driver.Value, len(args))
+	for i, a := range args {
+		list[i] = a
+	}
+	return list
 }
 
 // none is NULL for the zero value, so that absent columns cost a byte.

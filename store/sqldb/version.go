@@ -73,24 +73,12 @@ func scanVersion(r Row, job string) (jobs.Version, error) {
 
 // UpgradeRuns implements store.Catalog.
 func (s *Store) UpgradeRuns(ctx context.Context, job string, by store.By) (moved int, err error) {
-	err = s.db.Write(ctx, func(tx Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		row, err := s.liveJob(tx, job)
 		if err != nil {
 			return err
 		}
-		l, err := s.lane(tx, row)
-		if err != nil {
-			return err
-		}
-		waiting := []string{updateQueuedVersion, updateDueVersion}
-		moved, err = changeEach(tx, waiting, row.id, row.version, l.id)
-		if err != nil || moved == 0 {
-			return err
-		}
-		if err := s.moveHosts(tx, row); err != nil {
-			return err
-		}
-		if err := s.refreshLanesOf(tx, row.id); err != nil {
+		if moved, err = s.upgrade(tx, row); err != nil || moved == 0 {
 			return err
 		}
 		tx.Wake()
@@ -98,4 +86,92 @@ func (s *Store) UpgradeRuns(ctx context.Context, job string, by store.By) (moved
 		return s.audit(tx, by, "upgrade-runs", "job", job, change)
 	})
 	return moved, err
+}
+
+// upgrade moves runs to the newest version. The host that it calls may be another one, also by what
+// each run brings: runs change lanes.
+func (s *Store) upgrade(tx Tx, job *jobRow) (moved int, err error) {
+	lanes, err := s.lanesOf(tx, job.id)
+	if err != nil {
+		return 0, err
+	}
+	h, err := s.hostsOf(tx, job)
+	if err != nil {
+		return 0, err
+	}
+	p, err := s.pinnedSpec(tx, specKey{job.id, job.version})
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range lanes {
+		if !l.ready && l.held == "" || l.slice { // between two slices a run is running
+			continue
+		}
+		key := l.laneKey
+		if key.pool, key.host = p.pool, p.host; !isLine(key.held) {
+			key.held = "" // the newest version may not need that secret
+		}
+		n := 0
+		if h == nil {
+			n, err = s.upgradeLane(tx, job, l, key)
+		} else {
+			n, err = s.upgradeEach(tx, job, l, key, h)
+		}
+		if err != nil {
+			return 0, err
+		}
+		moved += n
+	}
+	n, err := tx.Exec(updateDueVersion, job.id, job.version)
+	if err != nil {
+		return 0, err
+	}
+	if moved += int(n); moved == 0 {
+		return 0, nil
+	}
+	if err := s.moveHosts(tx, job, h); err != nil {
+		return 0, err
+	}
+	return moved, s.refreshLanesOf(tx, job.id)
+}
+
+// upgradeLane moves the runs of a lane at once.
+func (s *Store) upgradeLane(tx Tx, job *jobRow, from *laneRow, key laneKey) (int, error) {
+	to, err := s.laneAt(tx, key, !job.paused && key.held == "")
+	if err != nil {
+		return 0, err
+	}
+	n, err := tx.Exec(updateLaneVersion, from.id, to.id, job.version)
+	return int(n), err
+}
+
+// upgradeEach moves them one by one: each may call another host.
+func (s *Store) upgradeEach(
+	tx Tx, job *jobRow, from *laneRow, key laneKey, h *hosts,
+) (int, error) {
+	runs := map[string][]int64{}
+	moved := 0
+	err := tx.Query(selectLaneVersion, func(r Row) error {
+		host := h.of(payloadOf(r, 1))
+		runs[host] = append(runs[host], r.Int(0))
+		moved++
+		return nil
+	}, from.id, job.version)
+	if err != nil {
+		return 0, err
+	}
+	for host, seqs := range runs {
+		key.host = host
+		to, err := s.laneAt(tx, key, !job.paused && key.held == "")
+		if err != nil {
+			return 0, err
+		}
+		for _, seq := range seqs {
+			err := must(tx.Exec(updateRunVersion, seq, to.id, job.version, noneText(host)))
+			if err != nil {
+				return 0, err
+			}
+		}
+	}
+	return moved, nil
 }

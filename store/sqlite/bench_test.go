@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,10 +23,16 @@ func benchStore(b *testing.B, n, lanes int) (store.Store, *jobs.IDs) {
 	b.Helper()
 	s := openAt(b, filepath.Join(b.TempDir(), "n.db"))
 	ctx := context.Background()
-	for i := range lanes {
-		_, err := s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: plainJob(fmt.Sprint("job", i))}}},
-			store.By{Actor: "bench", Now: testTime})
+	unbound(b, s)
+	for made := 0; made < lanes; {
+		c := store.Changes{Jobs: make([]store.PutJob, min(1000, lanes-made))}
+		for i := range c.Jobs {
+			c.Jobs[i].Job = plainJob(fmt.Sprint("job", made+i))
+			c.Jobs[i].Job.Dependencies = []string{fmt.Sprint("dep", made+i)}
+		}
+		_, err := s.Save(ctx, c, store.By{Actor: "bench", Now: testTime})
 		check(b, err)
+		made += len(c.Jobs)
 	}
 	ids := jobs.NewIDs(0, rand.Uint64)
 	for made := 0; made < n; {
@@ -67,22 +74,74 @@ func ends(leases []store.Lease, state jobs.State) (fs []store.Finish) {
 	return fs
 }
 
+// BenchmarkClaim takes a batch of 64 from a backlog: over one lane or many, with all of them open
+// or all but one behind a gate that is shut.
 func BenchmarkClaim(b *testing.B) {
-	for _, n := range []int{1_000, 100_000, 1_000_000} {
-		for _, lanes := range []int{1, 100} {
+	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		for _, lanes := range []int{1, 100, 1_000, 10_000} {
+			if n < lanes {
+				continue
+			}
 			b.Run(fmt.Sprintf("queued=%d/lanes=%d", n, lanes), func(b *testing.B) {
-				if n > 100_000 && os.Getenv(envLarge) != "1" {
-					b.Skipf("takes minutes: set %s=1", envLarge)
-				}
-				benchmarkClaim(b, n, lanes)
+				benchmarkClaims(b, n, lanes)
 			})
 		}
 	}
 }
 
-func benchmarkClaim(b *testing.B, n, lanes int) {
-	s, _ := benchStore(b, n, lanes)
+// benchmarkClaims makes one backlog, which takes long, for both.
+func benchmarkClaims(b *testing.B, n, lanes int) {
+	if n > 100_000 && os.Getenv(envLarge) != "1" {
+		b.Skipf("takes minutes: set %s=1", envLarge)
+	}
+	s, ids := benchStore(b, n, lanes)
+	b.Run("closed=0", func(b *testing.B) { benchmarkClaim(b, s) })
+	if lanes > 1 {
+		closed := lanes - 1
+		b.Run(fmt.Sprint("closed=", closed), func(b *testing.B) {
+			shutLanes(b, s, ids, lanes)
+			benchmarkClaim(b, s)
+		})
+	}
+}
+
+// shutLanes shuts the gates of all lanes but the first, which has enough for a batch.
+func shutLanes(b *testing.B, s store.Store, ids *jobs.IDs, lanes int) {
+	b.Helper()
 	ctx := context.Background()
+	const callers = 64 // that share their commits
+	var all sync.WaitGroup
+	for first := range callers {
+		all.Go(func() {
+			for lane := first + 1; lane < lanes; lane += callers {
+				err := s.PauseGate(ctx, jobs.GateDependency, fmt.Sprint("dep", lane), true, "",
+					store.By{Actor: "bench", Now: testTime})
+				if err != nil {
+					b.Errorf("shut lane %d: %v", lane, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	subs := make([]store.Submission, 128)
+	for i := range subs {
+		subs[i] = benchRun(ids, "job0")
+	}
+	_, err := s.Enqueue(ctx, subs)
+	check(b, err)
+}
+
+func benchmarkClaim(b *testing.B, s store.Store) {
+	ctx := context.Background()
+	// The first claims find out which lanes are shut. A lane that was served is behind those that
+	// were not, so a second run of it comes when all have been looked at.
+	for more := true; more; {
+		out, err := s.Claim(ctx, store.Claim{Now: testTime, Free: [store.Pools]int{64, 0}})
+		check(b, err)
+		more = out.More
+		_, err = s.Claim(ctx, store.Claim{Now: testTime, Finished: ends(out.Leases, jobs.Queued)})
+		check(b, err)
+	}
 	var took []time.Duration
 	for b.Loop() {
 		begin := time.Now()
@@ -132,9 +191,44 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkDrain is the way of a queued run through the store: claimed and ended, 64 at a time.
+// unbound lets as many runs call the host of these jobs as there are.
+func unbound(b *testing.B, s store.Store) {
+	b.Helper()
+	_, err := s.Save(context.Background(), store.Changes{Documents: []store.PutDocument{{
+		Kind: store.KindDependency, Name: "127.0.0.1:9", Doc: jobs.Raw(`{"concurrency":null,"breaker":null}`),
+	}}}, store.By{Actor: "bench", Now: testTime})
+	check(b, err)
+}
+
+// BenchmarkDrain is the way of a queued run through the store: claimed and ended, 64 at a time. With
+// limits each run has one of 100 keys, and each key a limit.
 func BenchmarkDrain(b *testing.B) {
-	s, _ := benchStore(b, b.N, 1)
+	for _, limits := range []bool{false, true} {
+		b.Run(fmt.Sprintf("limits=%v", limits), func(b *testing.B) { benchmarkDrain(b, limits) })
+	}
+}
+
+func benchmarkDrain(b *testing.B, limits bool) {
+	s, ids := benchStore(b, 0, 1)
+	if limits {
+		j := plainJob("job0")
+		j.Concurrency = &jobs.Concurrency{Limit: 4, Key: "payload.key"}
+		_, err := s.Save(context.Background(), store.Changes{Jobs: []store.PutJob{{Job: j}}},
+			store.By{Actor: "bench", Now: testTime})
+		check(b, err)
+	}
+	for made := 0; made < b.N; {
+		subs := make([]store.Submission, min(10_000, b.N-made))
+		for i := range subs {
+			if subs[i] = benchRun(ids, "job0"); limits {
+				key := fmt.Sprint("customer ", (made+i)%100)
+				subs[i].Run.Keys.Concurrency = &key
+			}
+		}
+		_, err := s.Enqueue(context.Background(), subs)
+		check(b, err)
+		made += len(subs)
+	}
 	b.ReportAllocs()
 	b.ResetTimer()
 	var done []store.Finish

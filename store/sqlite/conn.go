@@ -77,7 +77,9 @@ func (c *conn) close() {
 	clear(c.stmts)
 }
 
-// placeholders turns $N into ? and tells which argument each one takes.
+// placeholders turns $N into +? and tells which argument each one takes. The + does nothing, but for a
+// bare ? that is a limit, or that is compared beside a partial index, SQLite looks into the value when
+// it plans: it would compile the statement anew at each execution.
 func placeholders(query string) (text string, args []int) {
 	var b strings.Builder
 	for i := 0; i < len(query); i++ {
@@ -95,7 +97,7 @@ func placeholders(query string) (text string, args []int) {
 			continue
 		}
 		args = append(args, n-1)
-		b.WriteByte('?')
+		b.WriteString("+?")
 		i = j - 1
 	}
 	return b.String(), args

@@ -42,6 +42,7 @@ var claimClaims = []claim{
 		equal(w, "claimed", count(jobsOf(out.Leases)), map[string]int{"a": 3})
 	}},
 	{"EachRunIsGivenOutOnce", func(w *world) {
+		w.unbound()
 		w.jobs("a", "b")
 		w.enqueueN(40, "a")
 		w.enqueueN(30, "b")
@@ -186,6 +187,7 @@ var turnClaims = []claim{
 		equal(w, "claimed", idsOf(w.take(9)), ids[2:])
 	}},
 	{"ManyLanesAreAllServed", func(w *world) {
+		w.unbound()
 		for i := range 150 {
 			w.jobs(fmt.Sprint("j", i))
 			w.enqueueN(2, fmt.Sprint("j", i))
@@ -219,6 +221,7 @@ func withinLane(w *world) {
 }
 
 func starve(w *world) {
+	w.unbound()
 	w.jobs("a", "b")
 	old := w.enqueue("a", priority(-100)).ID
 	for range 130 {

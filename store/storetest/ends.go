@@ -56,10 +56,27 @@ func (w *world) cancelled(l store.Lease) store.Finish {
 	return f
 }
 
+// sliced is a good slice of an attempt: the next one is due now, and goes on from what this one saved.
+func (w *world) sliced(l store.Lease, checkpoint string) store.Finish {
+	f := w.ended(l, jobs.Running, 0)
+	f.Transition.DueAt, f.Transition.Counts = w.now, jobs.Counts{Number: l.Run.Counts.Number}
+	f.Transition.Error, f.HTTPStatus, f.Checkpoint = nil, 200, jobs.Raw(checkpoint)
+	return f
+}
+
+// accepted has a run wait for its callback.
+func (w *world) accepted(l store.Lease, d time.Duration) store.Finish {
+	f := w.ended(l, jobs.Waiting, 0)
+	f.Transition.Error, f.HTTPStatus, f.Until = nil, 202, w.now.Add(d)
+	f.Signal = jobs.Signal{HTTPStatus: 202, ExitCode: -1, Taken: true}
+	return f
+}
+
 func (w *world) ended(l store.Lease, s jobs.State, o jobs.Outcome) store.Finish {
 	return store.Finish{
-		Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Queue: "default",
+		Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Host: l.Host, Queue: "default",
 		Version: l.Run.Version, Priority: l.Run.Priority, Started: l.Started, Now: w.now, ExitCode: -1,
+		Schedule: l.Run.Schedule, Slices: l.Run.Slices + 1, CheckpointKey: l.Run.Keys.Checkpoint,
 		Transition: jobs.Transition{
 			State: s, Outcome: o, Counts: l.Run.Counts,
 			Error: &jobs.Failure{
@@ -91,6 +108,27 @@ func (w *world) apply(f store.Finish) {
 func (w *world) succeed(l store.Lease) {
 	w.Helper()
 	w.apply(w.succeeded(l))
+}
+
+// goOn ends a slice of an attempt and gives the lease of the next.
+func (w *world) goOn(l store.Lease, checkpoint string) store.Lease {
+	w.Helper()
+	w.apply(w.sliced(l, checkpoint))
+	return w.takeThis(l.Run.ID)
+}
+
+// await has a run wait for its callback, for an hour.
+func (w *world) await(l store.Lease) {
+	w.Helper()
+	w.apply(w.accepted(l, time.Hour))
+}
+
+// callback is the lease of a run that waits, as who is called back gets it.
+func (w *world) callback(l store.Lease) store.Lease {
+	w.Helper()
+	got, err := w.Lease(w.ctx, store.Fence{Run: l.Run.ID, Number: l.Run.Counts.Number})
+	w.check(err)
+	return *got
 }
 
 func (w *world) fail(l store.Lease) {

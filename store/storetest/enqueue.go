@@ -166,6 +166,7 @@ var keyClaims = []claim{
 		if !errors.As(err, &conflict) {
 			w.Fatalf("error is %v, want a conflict within the batch", err)
 		}
+		equal(w, "entry of the conflict", *conflict.Entry, 0)
 	}},
 	{"EndsWithItsTimeOnceItsRunHasEnded", keyLifetime},
 	{"OutlivesItsRun", keyOutlives},

@@ -108,6 +108,7 @@ func failedByRun(w *world) {
 
 // Runs come, go and fail while the list is read: those that stand all the time are given once.
 func failedInPages(w *world) {
+	w.unbound()
 	w.jobs("a")
 	want := map[jobs.ID]bool{}
 	for range 45 {

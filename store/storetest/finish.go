@@ -92,7 +92,7 @@ func finishSuccess(w *world) {
 		words(jobs.Succeeded, "now-here", start, w.now, false))
 	equal(w, "result", string(r.Result), `{ "ok":  true }`)
 	want := []jobs.Attempt{{
-		Number: 1, Version: 1, StartedAt: start, FinishedAt: w.now, Outcome: jobs.OutcomeSucceeded, HTTPStatus: 200,
+		Number: 1, Version: 1, StartedAt: start, FinishedAt: w.now, Outcome: jobs.OutcomeSucceeded, Slices: 1, HTTPStatus: 200,
 		ExitCode: 0, OutputTail: "done\n", Decision: &jobs.Decision{Action: "succeed", By: "success"},
 	}}
 	if d := diff(r.Attempts, want); d != "" {
@@ -114,7 +114,7 @@ func finishFailure(w *world) {
 	w.apply(f)
 	r := w.run(f.Run)
 	want := []jobs.Attempt{{
-		Number: 1, Version: 1, StartedAt: w.now, FinishedAt: w.now, Outcome: jobs.OutcomeFailed, HTTPStatus: 503,
+		Number: 1, Version: 1, StartedAt: w.now, FinishedAt: w.now, Outcome: jobs.OutcomeFailed, Slices: 1, HTTPStatus: 503,
 		ExitCode: -1, Error: f.Transition.Error, Decision: &f.Transition.Decision,
 	}}
 	if d := diff(r.Attempts, want) + diff(r.Error, f.Transition.Error); d != "" {
@@ -213,7 +213,8 @@ func manyAttempts(w *world) {
 		l = out.Leases[0]
 	}
 	equal(w, "attempts while running", len(w.run(id).Attempts), 201)
-	w.succeed(l)
+	w.apply(w.sliced(l, "1"))
+	w.cancel(id) // which keeps an attempt by another way
 	r := w.run(id)
 	equal(w, "executions", r.Counts.Number, 350)
 	equal(w, "attempts", len(r.Attempts), 200)

@@ -31,6 +31,13 @@ var hostClaims = []claim{
 		equal(w, "host of the lease", words(l.Run.ID, l.Run.Host), words(id, "one.example:443"))
 		equal(w, "host after a start", func() string { w.reopen(); return w.run(id).Host }(), "one.example:443")
 	}},
+	{"HostOfARunIsADependencyThoughTheJobIsPaused", func(w *world) {
+		w.put(calling("a", byPayload))
+		w.pause("a", true, "")
+		w.enqueueFor("a", `{"host":"one.example"}`)
+		_, err := w.Gate(w.ctx, jobs.GateDependency, "one.example:443", w.now)
+		w.check(err)
+	}},
 	{"HostThatIsWrittenOutIsNotKept", func(w *world) {
 		w.put(calling("a", "https://fixed.example/{{ payload.x }}"))
 		w.put(script("s", "echo"))

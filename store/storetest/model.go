@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -13,8 +14,14 @@ type model struct {
 	jobs []*modelJob // in the order in which the names were first used
 	runs map[jobs.ID]*modelRun
 	keys map[string]modelKey
-	// saved are the checkpoints of operations.
-	saved map[jobs.ID]string
+	// saved are the checkpoints, by owner.
+	saved map[string]modelSaved
+
+	schedules    map[string]*modelSchedule
+	workers      [store.Pools]int // that the last claim told of
+	gates        map[gateName]*modelGate
+	queues       map[string]*jobs.Queue      // those that have a document
+	dependencies map[string]*jobs.Dependency // those that have a document
 }
 
 type modelJob struct {
@@ -29,10 +36,17 @@ type modelJob struct {
 
 type modelRun struct {
 	jobs.Run
-	lane   string // job and sort of worker; "" once it has none
-	held   string // the secret it waits for
+	lane   string            // job and sort of worker; "" once it has none
+	slots  map[gateName]bool // of gates that it holds while it runs
+	held   string            // the secret it waits for
+	waits  bool              // for an earlier run of its schedule
+	behind bool              // it waits for an earlier run of its checkpoint key
 	dealt  jobs.Time
-	output string
+
+	between bool           // two slices: it is running, and waits like one that is queued
+	said    *jobs.Said     // by the attempt under way
+	told    map[int]string // by attempt: the call that ended it
+	log     []store.LogPiece
 }
 
 type modelKey struct {
@@ -42,7 +56,11 @@ type modelKey struct {
 }
 
 func newModel() *model {
-	return &model{runs: map[jobs.ID]*modelRun{}, keys: map[string]modelKey{}, saved: map[jobs.ID]string{}}
+	return &model{
+		runs: map[jobs.ID]*modelRun{}, keys: map[string]modelKey{}, saved: map[string]modelSaved{},
+		gates: map[gateName]*modelGate{}, queues: map[string]*jobs.Queue{},
+		dependencies: map[string]*jobs.Dependency{}, schedules: map[string]*modelSchedule{},
+	}
 }
 
 func (m *model) job(name string) *modelJob {
@@ -74,7 +92,7 @@ func (m *model) sorted(fits func(*modelRun) bool) (list []*modelRun) {
 	return list
 }
 
-func (m *model) put(p store.PutJob) (created, changed bool, err error) {
+func (m *model) put(p store.PutJob, now jobs.Time) (created, changed bool, err error) {
 	j := m.job(p.Job.Name)
 	live := j != nil && j.live
 	switch {
@@ -92,12 +110,17 @@ func (m *model) put(p store.PutJob) (created, changed bool, err error) {
 	if !live {
 		j.live, j.paused = true, false
 	}
+	if j.doc != nil {
+		m.dropProbes(j.name, j.doc.Dependencies, p.Job.Dependencies, now)
+	}
 	j.doc = p.Job
+	m.putSchedules(p.Job, now)
 	j.revision++
 	if n := len(j.specs); n == 0 || !jobs.SameSpec(j.specs[n-1], p.Job.Spec()) {
 		j.specs = append(j.specs, p.Job.Spec())
 		j.version++
 	}
+	m.allowAnew(now)
 	return !live, true, nil
 }
 
@@ -108,22 +131,31 @@ func (m *model) delete(name string, now jobs.Time) (cancelled int, err error) {
 	}
 	j.live = false
 	j.revision++
+	for _, s := range m.schedules {
+		if s.Job == name {
+			s.drop()
+		}
+	}
 	for _, r := range m.runs {
 		switch {
 		case r.Job != name || r.State.Terminal():
-		case r.State == jobs.Running:
+		case r.works():
 			r.lane = ""
 		default:
+			r.endIdle(now, jobs.ByJobDeleted, "the job was deleted")
 			m.cancelIdle(r, now)
 			cancelled++
 		}
+	}
+	for schedule := range m.schedules {
+		m.letGo(schedule)
 	}
 	return cancelled, nil
 }
 
 func (m *model) cancelIdle(r *modelRun, now jobs.Time) {
 	r.State, r.lane, r.FinishedAt, r.CancelRequestedAt = jobs.Cancelled, "", now, now
-	r.held = ""
+	r.held, r.waits, r.behind = "", false, false
 	r.Queue = m.job(r.Job).doc.QueueOf()
 }
 
@@ -152,17 +184,28 @@ func (m *model) enqueue(subs []store.Submission) (out []store.Submitted, faults 
 			out = append(out, *earlier)
 			continue
 		}
+		answer, back, err := m.fold(sub)
+		if err != nil {
+			faults[i] = err
+			out = append(out, store.Submitted{})
+			continue
+		}
+		if answer == nil {
+			made := m.insert(job, sub.Run)
+			answer = &made
+			free := m.takeUnique(sub.Unique, sub.Run)
+			back = func() { free(); delete(m.runs, sub.Run.ID) }
+		}
+		out, undo = append(out, *answer), append(undo, back)
 		for _, key := range keys {
 			old, had := m.keys[key.name]
-			m.keys[key.name] = modelKey{sub.Run.ID, key.hash, sub.Run.CreatedAt.Add(sub.KeyTTL)}
+			m.keys[key.name] = modelKey{answer.ID, key.hash, sub.Run.CreatedAt.Add(sub.KeyTTL)}
 			undo = append(undo, func() {
 				if delete(m.keys, key.name); had {
 					m.keys[key.name] = old
 				}
 			})
 		}
-		out = append(out, m.insert(job, sub.Run))
-		undo = append(undo, func() { delete(m.runs, sub.Run.ID) })
 	}
 	if len(faults) > 0 {
 		for _, f := range slices.Backward(undo) {
@@ -215,6 +258,7 @@ func (m *model) insert(job *modelJob, run *jobs.Run) store.Submitted {
 		r.lane, r.FinishedAt, r.Queue = "", r.CreatedAt, job.doc.QueueOf()
 	}
 	m.runs[r.ID] = r
+	m.joinKey(r)
 	return r.submitted(false)
 }
 
@@ -234,12 +278,13 @@ func (m *model) fallDue(now jobs.Time) {
 	}
 }
 
-// startable are the runs that a kind of worker may take, by lane, in order.
-func (m *model) startable(kind string) map[string][]*modelRun {
+// startable are the queued runs of jobs that are not paused, by lane, in order: what their gates say
+// is another matter.
+func (m *model) startable() map[string][]*modelRun {
 	lanes := map[string][]*modelRun{}
-	for _, r := range m.sorted(func(r *modelRun) bool { return r.State == jobs.Queued }) {
-		if !m.job(r.Job).paused && r.held == "" && r.lane == r.Job+" "+kind {
-			lanes[r.lane] = append(lanes[r.lane], r)
+	for _, r := range m.sorted(func(r *modelRun) bool { return r.State == jobs.Queued || r.between }) {
+		if !m.job(r.Job).paused && r.held == "" && !r.waits && !r.behind {
+			lanes[m.laneOf(r)] = append(lanes[m.laneOf(r)], r)
 		}
 	}
 	for _, lane := range lanes {
@@ -249,15 +294,34 @@ func (m *model) startable(kind string) map[string][]*modelRun {
 	return lanes
 }
 
+// laneOf is what the runs have in common that wait in a row.
+func (m *model) laneOf(r *modelRun) string {
+	return words(r.lane, m.hostOf(r), keyText(r.Keys.Concurrency), keyText(r.Keys.Rate),
+		r.Trigger == jobs.TriggerCatchUp, r.between)
+}
+
+func keyText(key *string) string {
+	if key == nil {
+		return "none"
+	}
+	return strconv.Quote(*key)
+}
+
 func (r *modelRun) rank() int64 { return int64(r.DueAt) - int64(r.Priority)*6000 }
 
 func (r *modelRun) start(now jobs.Time) {
+	if r.between {
+		r.between = false
+		r.last().Slices++
+		return
+	}
 	r.State = jobs.Running
 	r.Counts.Number++
 	if r.StartedAt == 0 {
 		r.StartedAt = now
 	}
+	r.AttemptAt = now
 	r.Attempts = append(r.Attempts, jobs.Attempt{
-		Number: r.Counts.Number, Version: r.Version, StartedAt: now, ExitCode: -1,
+		Number: r.Counts.Number, Version: r.Version, StartedAt: now, ExitCode: -1, Slices: 1,
 	})
 }

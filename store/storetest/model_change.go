@@ -20,12 +20,15 @@ func (m *model) cancel(id jobs.ID, now jobs.Time) (s jobs.State, changed bool, e
 		return r.State, false, nil
 	case r.State.Terminal():
 		return r.State, false, store.ErrState
-	case r.State == jobs.Running:
+	case r.works():
 		changed = r.CancelRequestedAt == 0
 		r.CancelRequestedAt = cmp.Or(r.CancelRequestedAt, now)
 		return r.State, changed, nil
 	}
+	r.endIdle(now, jobs.ByCancel, "cancelled on request")
 	m.cancelIdle(r, now)
+	m.letGo(r.Schedule)
+	m.nextOfKey(r.Job, r.Keys.Checkpoint)
 	return r.State, true, nil
 }
 
@@ -47,10 +50,11 @@ func (m *model) runNow(id jobs.ID, now jobs.Time) (changed bool, err error) {
 
 func (m *model) shift(step time.Duration) {
 	for _, r := range m.runs {
-		if r.State == jobs.Retrying {
+		if r.State == jobs.Retrying || r.State == jobs.Waiting {
 			r.DueAt = r.DueAt.Add(step)
 		}
 	}
+	m.shiftGates(step)
 }
 
 func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
@@ -72,6 +76,7 @@ func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
 		ID: rq.ID, Job: r.Job, OperationID: r.OperationID, State: jobs.Queued, Trigger: rq.Trigger,
 		Payload: r.Payload, Priority: r.Priority, Labels: r.Labels, CorrelationID: r.CorrelationID,
 		CreatedBy: rq.Creator, CreatedAt: rq.By.Now, RunAt: rq.By.Now, DueAt: rq.By.Now, RequeuedFrom: rq.Of,
+		Keys: rq.Keys, Schedule: r.Schedule, ScheduledFor: r.ScheduledFor,
 	}
 	if rq.Payload != nil {
 		run.Payload = rq.Payload
@@ -79,7 +84,23 @@ func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
 	if rq.Payload != nil || rq.Reset || r.State == jobs.Succeeded {
 		run.OperationID = rq.ID
 	}
+	if u := rq.Unique; u != nil {
+		if by := m.holder(r.Job, u, rq.By.Now); by != nil && by.ID != rq.Of {
+			return store.Submitted{}, &store.UniqueConflict{
+				Job: r.Job, Run: by.ID, Until: by.UniqueUntil, While: u.While,
+			}
+		}
+	}
 	r.RequeuedTo = rq.ID
+	m.takeUnique(rq.Unique, run)
+	if rq.Reset && run.Keys.Checkpoint != nil && len(m.ofKey(run.Job, run.Keys.Checkpoint, false)) == 0 {
+		delete(m.saved, (&modelRun{Run: *run}).owner())
+	}
+	for _, other := range m.runs {
+		if other.OperationID == run.OperationID {
+			run.Continues = max(run.Continues, other.Continues)
+		}
+	}
 	return m.insert(job, run), nil
 }
 
@@ -92,6 +113,7 @@ func (m *model) remove(id jobs.ID) error {
 		return store.ErrState
 	}
 	m.forget(r)
+	m.freeUnique(id)
 	return nil
 }
 
@@ -105,12 +127,13 @@ func (m *model) forget(r *modelRun) {
 		}
 	}
 	delete(m.runs, r.ID)
-	for _, other := range m.runs {
-		if other.OperationID == r.OperationID {
-			return
-		}
+	left := m.sorted(func(other *modelRun) bool { return other.OperationID == r.OperationID })
+	if len(left) == 0 {
+		delete(m.saved, r.OperationID.String())
+		return
 	}
-	delete(m.saved, r.OperationID)
+	newest := left[len(left)-1]
+	newest.Continues = max(newest.Continues, r.Continues)
 }
 
 func (m *model) dealtWith(r *modelRun) jobs.Time {
@@ -127,7 +150,7 @@ func (m *model) dealtWith(r *modelRun) jobs.Time {
 	return 0
 }
 
-// prune is a whole round: job after job, oldest first, then keys. Runs whose id was made within
+// prune is a whole round: job after job, oldest first, then keys and checkpoints. Runs whose id was made within
 // the shortest time that something is kept are not looked at.
 func (m *model) prune(now jobs.Time) {
 	for _, j := range m.jobs {
@@ -156,6 +179,7 @@ func (m *model) prune(now jobs.Time) {
 			delete(m.keys, name)
 		}
 	}
+	m.pruneSaved(now)
 }
 
 func (m *model) upgrade(name string) (moved int, err error) {
@@ -177,7 +201,15 @@ func (m *model) upgrade(name string) (moved int, err error) {
 func sameFault(got, want error) bool {
 	conflict, wanted := (*store.KeyConflict)(nil), (*store.KeyConflict)(nil)
 	if errors.As(want, &wanted) {
-		return errors.As(got, &conflict) && *conflict == *wanted
+		if !errors.As(got, &conflict) {
+			return false
+		}
+		plain := *conflict
+		plain.Entry = nil
+		return plain == *wanted
+	}
+	if same, unique := sameUnique(got, want); unique {
+		return same
 	}
 	return errors.Is(got, want)
 }

@@ -102,6 +102,34 @@ var refClaims = []claim{
 		w.check(w.DeleteDocument(w.ctx, store.KindPolicy, "slow", nil, w.by()))
 	}},
 	{"WhatIsNamedIsNotPruned", pruneNamed},
+	{"WhatRunsShareIsDeletedThoughJobsNameIt", deleteShared},
+}
+
+// deleteShared: queues and dependencies come to be by being named, so nothing is lost with a document.
+func deleteShared(w *world) {
+	put := func(kind, name string) store.PutDocument {
+		return store.PutDocument{Kind: kind, Name: name, Doc: jobs.Raw(`{"concurrency":1}`)}
+	}
+	docs := []store.PutDocument{
+		put(store.KindQueue, "etl"), put(store.KindDependency, "stripe"), put(store.KindDependency, "example.com:443"),
+	}
+	script := script("a", "echo")
+	script.Queue, script.Dependencies = "etl", []string{"stripe"}
+	hook := webhook("b", "", "")
+	hook.Webhook.URL = "https://example.com/"
+	named := []store.PutJob{{Job: script}, {Job: hook}}
+	w.check(w.saveAll(store.Changes{Documents: docs, Jobs: named}))
+	for _, d := range docs {
+		w.check(w.DeleteDocument(w.ctx, d.Kind, d.Name, nil, w.by()))
+		_, err := w.Document(w.ctx, d.Kind, d.Name)
+		w.wantErr(err, store.ErrNotFound)
+	}
+	w.check(w.saveAll(store.Changes{Set: "team", Documents: docs, Jobs: named}))
+	out, err := w.Save(w.ctx, store.Changes{Set: "team", Jobs: named, Prune: true}, w.by())
+	w.check(err)
+	equal(w, "removed", len(out.Removed), len(docs))
+	// Nor is any of it missing.
+	w.check(w.saveAll(store.Changes{Jobs: named}))
 }
 
 func (w *world) saveAll(c store.Changes) error {

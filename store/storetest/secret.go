@@ -100,9 +100,10 @@ func (w *world) release(secrets ...string) {
 // held is an attempt that could not be made for want of a secret.
 func (w *world) held(l store.Lease, secret string) store.Finish {
 	return store.Finish{
-		Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Queue: "default",
+		Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Host: l.Host, Queue: "default",
 		Version: l.Run.Version, Priority: l.Run.Priority, Started: l.Started, Now: w.now, ExitCode: -1,
-		Held: secret,
+		Schedule: l.Run.Schedule, Slices: l.Run.Slices + 1, CheckpointKey: l.Run.Keys.Checkpoint,
+		Signal: jobs.Signal{Void: true}, Held: secret,
 	}
 }
 
@@ -297,6 +298,16 @@ var heldClaims = []claim{
 		w.wantErr(w.finish(w.held(next, "TOKEN"))[0].Err, store.ErrLease)
 		equal(w, "state", w.state(id), jobs.Succeeded)
 	}},
+}
+
+// woken demands that what was done has told that something may start.
+func (w *world) woken() {
+	w.Helper()
+	select {
+	case <-w.Ready():
+	default:
+		w.Fatal("nobody is told that something may start")
+	}
 }
 
 // drainReady takes the signal that is there, if any.

@@ -122,7 +122,7 @@ var checkpointClaims = []claim{
 		w.enqueue("a")
 		l := w.takeOne()
 		equal(w, "checkpoint", string(l.Checkpoint), "")
-		for _, text := range []string{`{"page": 1.50}`, `null`, `{"page":3}`} {
+		for _, text := range []string{`{"page": 1.50}`, `[null]`, `{"page":3}`} {
 			f := w.retrying(l, 0)
 			f.Checkpoint = jobs.Raw(text)
 			w.apply(f)
@@ -197,7 +197,7 @@ var checkpointClaims = []claim{
 func (w *world) requeueSame(of jobs.ID) jobs.ID {
 	w.Helper()
 	out, err := w.Requeue(w.ctx, store.Requeue{
-		Of: of, ID: w.ids.Next(w.now.Std()), Trigger: jobs.TriggerRequeue, By: w.by(),
+		Of: of, ID: w.ids.Next(w.now.Std()), Trigger: jobs.TriggerRequeue, By: w.by(), Keys: w.run(of).Keys,
 	})
 	w.check(err)
 	return out.ID

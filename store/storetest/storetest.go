@@ -20,6 +20,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 	}{
 		{"Enqueue", enqueueClaims},
 		{"Keys", slices.Concat(keyClaims, deliveryClaims)},
+		{"Unique", uniqueClaims},
 		{"Jobs", jobClaims},
 		{"Save", slices.Concat(saveClaims, refClaims)},
 		{"Documents", documentClaims},
@@ -29,8 +30,18 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Claim", slices.Concat(claimClaims, turnClaims)},
 		{"Finish", slices.Concat(finishClaims, recoveryClaims)},
 		{"Follow", slices.Concat(spawnClaims, checkpointClaims)},
+		{"Slices", slices.Concat(sliceClaims, sliceGateClaims)},
+		{"Waiting", slices.Concat(waitingClaims, leaseClaims)},
+		{"Underway", noteClaims},
+		{"Batches", slices.Concat(batchClaims, batchLineClaims)},
+		{"Kept", keepClaims()},
 		{"Hold", heldClaims},
 		{"Hosts", hostClaims},
+		{"Slots", slices.Concat(slotClaims(), limitClaims)},
+		{"Breakers", breakerClaims},
+		{"Fairness", fairClaims},
+		{"Gates", roomClaims},
+		{"CatchUp", slices.Concat(catchUpClaims, catchUpEnds(), catchUpMoves())},
 		{"Shift", shiftClaims},
 		{"Cancel", cancelClaims},
 		{"Requeue", requeueClaims},
@@ -41,7 +52,16 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"FailedAttempts", failedClaims},
 		{"Tokens", tokenClaims},
 		{"Secrets", secretClaims},
+		{"Events", eventClaims},
 		{"Ledger", ledgerClaims},
+		{"Schedules", slices.Concat(scheduleClaims, scheduleListClaims)},
+		{"ScheduleDocuments", scheduleDocumentClaims},
+		{"SchedulePause", schedulePauseClaims},
+		{"Decide", decideClaims},
+		{"Overlap", slices.Concat(allowClaims, skipClaims, queueClaims, replaceClaims, lineClaims)},
+		{"Backlog", backlogClaims},
+		{"Ticks", slices.Concat(tickClaims, rewindClaims)},
+		{"Late", lateClaims},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +75,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 	}
 	t.Run("RandomWalkAgreesWithModel", func(t *testing.T) {
 		t.Parallel()
-		randomWalk(t, open)
+		Walk(t, open, 2000)
 	})
 }
 

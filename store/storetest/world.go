@@ -21,6 +21,8 @@ type world struct {
 	ctx  context.Context
 	now  jobs.Time
 	ids  *jobs.IDs
+	// workers are those that claims tell of.
+	workers [store.Pools]int
 }
 
 const start jobs.Time = 1_770_000_000_000 // 2026-02-02
@@ -35,6 +37,15 @@ func newWorld(t testing.TB, open func(testing.TB) store.Store) *world {
 		}
 	})
 	return w
+}
+
+// unbound makes the host that all webhooks of these tests call one that holds nothing.
+func (w *world) unbound() {
+	w.Helper()
+	_, err := w.Save(w.ctx, store.Changes{Documents: []store.PutDocument{{
+		Kind: store.KindDependency, Name: "127.0.0.1:9", Doc: jobs.Raw(`{"concurrency":null,"breaker":null}`),
+	}}}, store.By{Actor: "server", Now: w.now})
+	w.check(err)
 }
 
 // reopen closes the store and opens it again, as a new process would.
@@ -183,6 +194,12 @@ func (w *world) takeOne() store.Lease {
 		w.Fatalf("claimed %d runs, want 1", len(leases))
 	}
 	return leases[0]
+}
+
+// Claim tells of the workers of the world.
+func (w *world) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
+	c.Workers = w.workers
+	return w.Store.Claim(ctx, c)
 }
 
 func (w *world) claim(c store.Claim) store.Claimed {

@@ -36,6 +36,7 @@ func (h *history) check(stored map[string]bool) []string {
 		}
 	}
 	faults = append(faults, h.checkChains()...)
+	faults = append(faults, h.checkSharing()...)
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
 		if h.runs[id] == nil {
 			faults = append(faults, fmt.Sprintf("run %s is in the file, but no key asked for it", id))
@@ -44,7 +45,7 @@ func (h *history) check(stored map[string]bool) []string {
 	return faults
 }
 
-func checkKey(key string, k *keyed) []string {
+func checkKey(key string, k *sent) []string {
 	var faults []string
 	if len(k.runs) != 1 {
 		faults = append(faults, fmt.Sprintf("key %s: %d runs: %s",

@@ -127,10 +127,10 @@ func TestRunThatChangesAfterItsEndIsCaught(t *testing.T) {
 	h.intend("k", "quick")
 	h.answered("k", rig.Run{ID: "r"}, http.StatusAccepted)
 	h.delivered("r", delivery{operation: "op", status: 200})
-	h.saw(*ended("succeeded", good), time.Now())
+	h.saw(*ended("succeeded", good), time.Now(), time.Now())
 	again := ended("succeeded", died, good)
 	again.FinishedAt = "later"
-	h.saw(*again, time.Now())
+	h.saw(*again, time.Now(), time.Now())
 	expect(t, h.check(map[string]bool{"r": true}), "ended twice")
 }
 
@@ -163,7 +163,7 @@ func TestKeysAndFileAreHeldAgainstTheAnswers(t *testing.T) {
 			}
 			if len(c.answers) > 0 {
 				h.delivered("r", delivery{operation: "op", status: 200})
-				h.saw(*ended("succeeded", good), time.Now())
+				h.saw(*ended("succeeded", good), time.Now(), time.Now())
 			}
 			stored := map[string]bool{}
 			for _, id := range c.stored {
@@ -179,7 +179,7 @@ func TestRunAnsweredWith404IsMissing(t *testing.T) {
 	h.intend("k", "quick")
 	h.answered("k", rig.Run{ID: "r"}, http.StatusAccepted)
 	h.delivered("r", delivery{operation: "op", status: 200})
-	h.saw(*ended("succeeded", good), time.Now())
+	h.saw(*ended("succeeded", good), time.Now(), time.Now())
 	h.notFound(h.runs["r"])
 	expect(t, h.check(map[string]bool{"r": true}), "not found")
 }
@@ -192,7 +192,7 @@ func TestTwoRunsForOneKeyAreCaught(t *testing.T) {
 		h.delivered(id, delivery{operation: "op", status: 200})
 		run := ended("succeeded", good)
 		run.ID = id
-		h.saw(*run, time.Now())
+		h.saw(*run, time.Now(), time.Now())
 	}
 	faults := h.check(map[string]bool{"a": true, "b": true})
 	if len(faults) != 2 || !strings.Contains(faults[0], "key k: 2 runs: a b") {

@@ -11,19 +11,26 @@ import (
 // history is what the clients and the receiver saw: the only witness against the server.
 type history struct {
 	mu        sync.Mutex
-	keys      map[string]*keyed  // by idempotency key
+	keys      map[string]*sent   // by idempotency key
 	runs      map[string]*record // by id
 	acked     []*record          // in the order of the first answers
 	lost      int                // requests without an answer, or with a passing error: repeated
 	repeats   int                // answers to a key that was known
 	surprises []string           // violations seen while the server ran
+
+	life   int            // of the server: how often it has died
+	flying map[string]int // requests in flight by what they have in common
+	peaks  map[string]int // the most there were
+	lentAt []time.Time    // when requests that use the dependency came
 }
 
-// keyed is what was answered for one idempotency key.
-type keyed struct {
+// sent is what was answered for one idempotency key.
+type sent struct {
 	job     string
 	runs    map[string]bool // ids in all answers
 	created int             // answers that said the run is new
+	sentAt  time.Time       // before the first request
+	madeAt  time.Time       // after the first answer that said so
 }
 
 // record is one run as it was seen from outside.
@@ -37,6 +44,7 @@ type record struct {
 	endedAt    time.Time // when that answer had come
 	final      *rig.Run  // as it was read last; nil: never
 	missing    bool      // it was acknowledged, and answered with 404 later
+	activeAt   time.Time // when it had not ended yet, as far as is known
 }
 
 // delivery is one start of the job that the receiver or the script wrote down.
@@ -47,7 +55,10 @@ type delivery struct {
 }
 
 func newHistory() *history {
-	return &history{keys: map[string]*keyed{}, runs: map[string]*record{}}
+	return &history{
+		keys: map[string]*sent{}, runs: map[string]*record{},
+		flying: map[string]int{}, peaks: map[string]int{},
+	}
 }
 
 func (h *history) record(id string) *record {
@@ -63,7 +74,7 @@ func (h *history) record(id string) *record {
 func (h *history) intend(key, job string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.keys[key] = &keyed{job: job, runs: map[string]bool{}}
+	h.keys[key] = &sent{job: job, runs: map[string]bool{}, sentAt: time.Now()}
 }
 
 // answered notes a 2xx for a key.
@@ -73,7 +84,9 @@ func (h *history) answered(key string, run rig.Run, status int) {
 	k := h.keys[key]
 	k.runs[run.ID] = true
 	if status == http.StatusAccepted && !run.Duplicate {
-		k.created++
+		if k.created++; k.created == 1 {
+			k.madeAt = time.Now()
+		}
 	} else {
 		h.repeats++
 	}
@@ -113,13 +126,17 @@ func (h *history) answer(run string, n, status int) {
 	h.mu.Unlock()
 }
 
-// saw notes a run as it was read; a run that ended must not be seen otherwise later.
-func (h *history) saw(run rig.Run, at time.Time) {
+// saw notes a run as it was read, from the time it was asked for until that of the answer; a run
+// that ended must not be seen otherwise later.
+func (h *history) saw(run rig.Run, asked, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.record(run.ID)
 	if run.Terminal() && r.ended == nil {
 		r.ended, r.endedAt = &run, at
+	}
+	if !run.Terminal() && asked.After(r.activeAt) {
+		r.activeAt = asked
 	}
 	r.final = &run
 }

@@ -19,6 +19,7 @@ type clients struct {
 	history *history
 	seed    uint64
 	count   int
+	sharing float64       // of the requests
 	pause   time.Duration // between two requests of one client, on average
 }
 
@@ -51,7 +52,7 @@ func (c *clients) one(ctx context.Context, random *rand.Rand, key string) {
 		c.bring(ctx, random, "delivery-"+key)
 		return
 	}
-	job := drawJob(random)
+	job := c.drawJob(random)
 	c.history.intend(key, job)
 	switch draw := random.IntN(100); {
 	case draw < 5:
@@ -67,7 +68,10 @@ func (c *clients) one(ctx context.Context, random *rand.Rand, key string) {
 	}
 }
 
-func drawJob(random *rand.Rand) string {
+func (c *clients) drawJob(random *rand.Rand) string {
+	if random.Float64() < c.sharing {
+		return sharers[random.IntN(len(sharers))]
+	}
 	switch draw := random.IntN(100); {
 	case draw < 40:
 		return "quick"
@@ -83,7 +87,7 @@ func drawJob(random *rand.Rand) string {
 
 func (c *clients) enqueue(ctx context.Context, job, key string) {
 	c.until2xx(ctx, func() error {
-		run, status, err := c.api.Enqueue(ctx, job, key, map[string]string{"key": key})
+		run, status, err := c.api.Enqueue(ctx, job, key, payloadOf(key))
 		if err == nil && status != http.StatusAccepted && status != http.StatusOK {
 			return fmt.Errorf("key %s: status %d; want 202 or 200", key, status)
 		}
@@ -102,7 +106,7 @@ func (c *clients) batch(ctx context.Context, random *rand.Rand, key string) {
 	entries := make([]rig.Entry, 2+random.IntN(8))
 	for i := range entries {
 		k := fmt.Sprintf("%s-%d", key, i)
-		entries[i] = rig.Entry{Job: drawJob(random), Key: k, Payload: map[string]string{"key": k}}
+		entries[i] = rig.Entry{Job: c.drawJob(random), Key: k, Payload: payloadOf(k)}
 		c.history.intend(k, entries[i].Job)
 	}
 	c.until2xx(ctx, func() error {
@@ -140,8 +144,9 @@ func watch(ctx context.Context, api rig.API, h *history) {
 	for ctx.Err() == nil {
 		open := h.unended()
 		for _, r := range open[:min(len(open), 50)] {
+			asked := time.Now()
 			if run, err := api.Run(ctx, r.id); err == nil {
-				h.saw(run, time.Now())
+				h.saw(run, asked, time.Now())
 			}
 		}
 		_ = learn(ctx, api, h, false) // what is missed now is read at the end
@@ -172,10 +177,11 @@ func readAll(ctx context.Context, api rig.API, h *history, runs []*record) {
 	for range 8 {
 		readers.Go(func() {
 			for r := range next {
+				asked := time.Now()
 				run, err := api.Run(ctx, r.id)
 				switch {
 				case err == nil:
-					h.saw(run, time.Now())
+					h.saw(run, asked, time.Now())
 				case notFound(err):
 					h.notFound(r)
 				case ctx.Err() == nil:

@@ -1,19 +1,16 @@
 // Command crash kills a server under load, over and over, and checks from outside that nothing
-// acknowledged was lost, done twice without a reason, or left lying.
+// acknowledged was lost, done twice without a reason, left lying, or done past a limit.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"nightshift/scripts/internal/rig"
@@ -24,6 +21,7 @@ type plan struct {
 	kills       int
 	clients     int
 	pause       time.Duration
+	sharing     float64
 	every       time.Duration
 	readyWithin time.Duration
 	drainWithin time.Duration
@@ -38,6 +36,8 @@ func main() {
 	flag.IntVar(&p.clients, "clients", 8, "clients that enqueue at the same time")
 	flag.DurationVar(&p.pause, "pause", 40*time.Millisecond,
 		"of a client between two requests, on average")
+	flag.Float64Var(&p.sharing, "sharing", 0.14,
+		"the part of the requests that is for jobs which share something: it must not outrun their limits")
 	flag.DurationVar(&p.every, "every", 3*time.Second,
 		"the longest time that the server is left alone between two kills")
 	flag.DurationVar(&p.readyWithin, "ready-within", 2*time.Second,
@@ -52,35 +52,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "crash: wants at least one kill and one client, and no arguments")
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ok, err := p.execute(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "crash:", err)
-		os.Exit(1)
-	}
-	if !ok {
-		os.Exit(1)
-	}
+	rig.Main("crash", &p.bin, p.keep, p.execute)
 }
 
-func (p *plan) execute(ctx context.Context) (ok bool, err error) {
-	dir, err := os.MkdirTemp("", "crash-")
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		if p.keep || !ok {
-			fmt.Println("kept:", dir)
-			return
-		}
-		_ = os.RemoveAll(dir)
-	}()
-	if p.bin == "" {
-		if p.bin, err = rig.Build(ctx, dir); err != nil {
-			return false, err
-		}
-	}
+func (p *plan) execute(ctx context.Context, dir string) (ok bool, err error) {
 	s, err := newStorm(p, dir)
 	if err != nil {
 		return false, err
@@ -101,14 +76,13 @@ func (p *plan) execute(ctx context.Context) (ok bool, err error) {
 // storm is one execution of a plan.
 type storm struct {
 	*plan
-	server   *rig.Server
+	server   *rig.Starts
 	history  *history
 	receiver *receiver
 	random   *rand.Rand
 	starts   string // the file in which scripts write their starts
+	overlaps string // the one in which they write that another one lives
 
-	ready     []time.Duration // of the starts that were not killed before
-	early     int             // kills before the server was ready
 	drained   time.Duration
 	stopped   time.Duration
 	fileBytes int64
@@ -126,9 +100,10 @@ func newStorm(p *plan, dir string) (*storm, error) {
 		return nil, err
 	}
 	return &storm{
-		plan: p, server: server, history: h, receiver: r,
+		plan: p, history: h, receiver: r,
+		server: &rig.Starts{Server: server, Within: p.readyWithin, Slow: h.surprise},
 		random: rand.New(rand.NewPCG(p.seed, 1<<32)),
-		starts: filepath.Join(dir, "starts"),
+		starts: filepath.Join(dir, "starts"), overlaps: filepath.Join(dir, "overlaps"),
 	}, nil
 }
 
@@ -140,7 +115,7 @@ func (s *storm) close() {
 // run registers the jobs, lets the clients loose, kills as often as planned and waits until all
 // has ended.
 func (s *storm) run(ctx context.Context) error {
-	if err := s.start(); err != nil {
+	if err := s.server.Begin(); err != nil {
 		return err
 	}
 	if err := s.register(ctx); err != nil {
@@ -152,6 +127,7 @@ func (s *storm) run(ctx context.Context) error {
 	defer giveUp()
 	c := &clients{
 		api: s.server.API, history: s.history, seed: s.seed, count: s.clients, pause: s.pause,
+		sharing: s.sharing,
 	}
 	loaded, watched := make(chan struct{}), make(chan struct{})
 	go func() { defer close(loaded); c.run(load, patience) }()
@@ -193,6 +169,12 @@ func (s *storm) register(ctx context.Context) error {
 			return err
 		}
 	}
+	paths, documents := sharing(s.receiver.url, soon, s.starts, s.overlaps)
+	for _, path := range paths {
+		if _, err := s.server.Do(ctx, http.MethodPut, "/v1/"+path, "", documents[path], nil); err != nil {
+			return fmt.Errorf("put %s: %w", path, err)
+		}
+	}
 	return s.server.Register(ctx, "script", map[string]any{
 		"script": map[string]any{
 			"source": scriptSource, "env": map[string]string{"CRASH_STARTS": s.starts},
@@ -201,36 +183,13 @@ func (s *storm) register(ctx context.Context) error {
 	})
 }
 
-// start starts the server and notes how long it took until it was ready.
-func (s *storm) start() error {
-	begun := time.Now()
-	if err := s.server.Start(); err != nil {
-		return err
-	}
-	// A start that is too slow is a violation, not the end: wait for much longer.
-	if err := s.server.AwaitReady(max(30*time.Second, s.readyWithin)); err != nil {
-		return err
-	}
-	took := time.Since(begun)
-	s.ready = append(s.ready, took)
-	if took > s.readyWithin {
-		s.history.surprise(fmt.Sprintf("start %d was ready after %v; want %v",
-			len(s.ready)+s.early, took.Round(time.Millisecond), s.readyWithin))
-	}
-	return nil
-}
-
 // killAll kills after up to s.every of work each; one start in eight is killed before it
 // is ready or just then.
 func (s *storm) killAll(ctx context.Context) error {
 	for n := 1; n <= s.kills; n++ {
 		wait := time.Duration(s.random.Float64() * float64(s.every))
-		select {
-		case <-time.After(wait):
-		case <-s.server.Ended():
-			return fmt.Errorf("the server ended by itself before kill %d\n%s", n, s.server.LogTail())
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := s.server.Leave(ctx, wait); err != nil {
+			return fmt.Errorf("before kill %d: %w", n, err)
 		}
 		if err := s.kill(); err != nil {
 			return err
@@ -241,12 +200,11 @@ func (s *storm) killAll(ctx context.Context) error {
 			}
 			n++
 		}
-		if err := s.start(); err != nil {
+		if err := s.server.Begin(); err != nil {
 			return fmt.Errorf("after kill %d: %w", n, err)
 		}
 		if n%20 == 0 {
-			fmt.Printf("crash: %d kills, slowest start %v\n", n,
-				slices.Max(s.ready).Round(time.Millisecond))
+			fmt.Printf("crash: %d kills, slowest start %v\n", n, s.server.Slowest())
 		}
 	}
 	return nil
@@ -257,6 +215,7 @@ func (s *storm) kill() error {
 	if err := s.server.Kill(); err != nil {
 		return err
 	}
+	s.history.died()
 	if s.random.IntN(4) > 0 {
 		return nil
 	}
@@ -275,21 +234,18 @@ func (s *storm) kill() error {
 }
 
 func (s *storm) killEarly() error {
-	if err := s.server.Start(); err != nil {
-		return err
-	}
-	select {
-	case <-time.After(time.Duration(s.random.IntN(300)) * time.Millisecond):
-	case <-s.server.Ended():
-		return errors.New("the server ended by itself at its start\n" + s.server.LogTail())
-	}
-	s.early++
-	return s.server.Kill()
+	err := s.server.KillEarly(time.Duration(s.random.IntN(300)) * time.Millisecond)
+	s.history.died()
+	return err
 }
 
 // judge reads every run once more, stops the server and checks all that was seen.
 func (s *storm) judge(ctx context.Context) ([]string, error) {
 	readAll(ctx, s.server.API, s.history, s.history.acked)
+	used, err := checkFree(ctx, s.server.API)
+	if err != nil {
+		return nil, err
+	}
 	begun := time.Now()
 	if err := s.server.Stop(40 * time.Second); err != nil {
 		s.history.surprise(err.Error())
@@ -302,6 +258,9 @@ func (s *storm) judge(ctx context.Context) ([]string, error) {
 	if err := s.history.readStarts(s.starts); err != nil {
 		return nil, err
 	}
+	if err := s.history.readOverlaps(s.overlaps); err != nil {
+		return nil, err
+	}
 	if info, err := os.Stat(s.server.DB()); err == nil {
 		s.fileBytes = info.Size()
 	}
@@ -309,5 +268,13 @@ func (s *storm) judge(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.history.check(stored), nil
+	slots, err := rig.Slots(ctx, s.server.DB())
+	if err != nil {
+		return nil, err
+	}
+	faults := append(s.history.check(stored), used...)
+	if slots != 0 {
+		faults = append(faults, fmt.Sprintf("all runs have ended, and %d slots are in the file", slots))
+	}
+	return faults, nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"hash/fnv"
 	"io"
 	"net"
@@ -36,6 +38,13 @@ func newReceiver(h *history, seed uint64) (*receiver, error) {
 			return time.Duration(50+draw%250) * time.Millisecond, http.StatusOK
 		})
 	})
+	for _, job := range []string{keyed, trio, borrower, lone} {
+		mux.HandleFunc("POST /"+job, func(w http.ResponseWriter, req *http.Request) {
+			r.take(w, req, func(draw uint64, _ int) (time.Duration, int) {
+				return time.Duration(20+draw%150) * time.Millisecond, http.StatusOK
+			})
+		})
+	}
 	for _, path := range []string{"/flaky", "/" + chained, "/" + follower} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, req *http.Request) {
 			r.take(w, req, func(draw uint64, before int) (time.Duration, int) {
@@ -46,10 +55,18 @@ func newReceiver(h *history, seed uint64) (*receiver, error) {
 			})
 		})
 	}
-	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	r.server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, lifeKey{}, h.alive())
+		},
+	}
 	go func() { _ = r.server.Serve(l) }()
 	return r, nil
 }
+
+// lifeKey is where the context of a connection says in which life of the server it was made.
+type lifeKey struct{}
 
 // take writes a delivery down, waits and answers as choose says of a draw and the number of
 // deliveries before this one.
@@ -66,7 +83,9 @@ func (r *receiver) take(
 		return
 	}
 	before := r.history.delivered(run, d)
-	_, _ = io.Copy(io.Discard, req.Body)
+	body, _ := io.ReadAll(req.Body)
+	life, _ := req.Context().Value(lifeKey{}).(int)
+	defer r.history.enters(life, strings.TrimPrefix(req.URL.Path, "/"), body)()
 	sum := fnv.New64a()
 	_, _ = io.WriteString(sum, strconv.FormatUint(r.seed, 16)+run)
 	wait, status := choose(sum.Sum64(), before)
@@ -91,6 +110,18 @@ printf '%s\n' "$NIGHTSHIFT_RUN" >>"$CRASH_STARTS"
 sleep 0.1
 echo done
 `
+
+// readOverlaps takes in which scripts found another one of their job alive.
+func (h *history) readOverlaps(file string) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for run := range strings.Lines(string(text)) {
+		h.surprise("run " + strings.TrimSpace(run) + " of " + locked + " began while another one's processes lived")
+	}
+	return err
+}
 
 // readStarts adds the starts of scripts to the history.
 func (h *history) readStarts(file string) error {

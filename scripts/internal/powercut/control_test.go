@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -17,7 +18,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// The test binary is also a server that does no more than store runs; the environment says with
+// The test binary is also a server that does no more than store runs, schedules and checkpoints; the environment says with
 // which pragma synchronous.
 const controlEnv = "POWERCUT_CONTROL_SYNCHRONOUS"
 
@@ -40,7 +41,9 @@ func serveControl(synchronous, file, addr string) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	_, err = db.Exec("CREATE TABLE runs (seq INTEGER PRIMARY KEY, tail INTEGER, payload TEXT)")
+	_, err = db.Exec("CREATE TABLE runs (seq INTEGER PRIMARY KEY, tail INTEGER, payload TEXT); " +
+		"CREATE TABLE schedules (name TEXT, deleted_at INTEGER); " +
+		"CREATE TABLE checkpoints (value TEXT)")
 	if err != nil {
 		return err
 	}
@@ -54,7 +57,29 @@ func serveControl(synchronous, file, addr string) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("PUT /v1/jobs/{name}", func(http.ResponseWriter, *http.Request) {})
+	var keep atomic.Value // URL of the job keep
+	mux.HandleFunc("PUT /v1/jobs/{name}", func(_ http.ResponseWriter, req *http.Request) {
+		var job struct{ Webhook struct{ URL string } }
+		if json.NewDecoder(req.Body).Decode(&job) == nil && req.PathValue("name") == "keep" {
+			keep.Store(job.Webhook.URL)
+		}
+	})
+	mux.HandleFunc("PUT /v1/callback/{run}/checkpoint", func(w http.ResponseWriter, req *http.Request) {
+		value, _ := io.ReadAll(req.Body)
+		if _, err := db.Exec("INSERT OR REPLACE INTO checkpoints (rowid, value) VALUES (1, ?)", string(value)); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("PUT /v1/schedules/{name}", func(w http.ResponseWriter, req *http.Request) {
+		name := req.PathValue("name")
+		if _, err := db.Exec("INSERT INTO schedules VALUES (?, NULL)", name); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": name})
+	})
 	mux.HandleFunc("POST /v1/", func(w http.ResponseWriter, req *http.Request) {
 		var in struct{ Runs []struct{} }
 		if err := json.NewDecoder(req.Body).Decode(&in); err != nil {
@@ -72,6 +97,9 @@ func serveControl(synchronous, file, addr string) error {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
 			}
+		}
+		if req.URL.Path == "/v1/jobs/keep/runs" {
+			go func() { _, _ = http.Post(keep.Load().(string), "application/json", nil) }()
 		}
 		w.WriteHeader(http.StatusAccepted)
 		if len(in.Runs) > 0 {
@@ -115,8 +143,12 @@ func TestPowerCutTellsFullFromNormal(t *testing.T) {
 				t.Fatal(err)
 			}
 			if v.cuts < p.acks || len(v.acked) < p.acks || len(v.acked) != len(rec.told) {
-				t.Errorf("%d cuts, %d runs in the trace, %d told to clients; want %d or more",
+				t.Errorf("%d cuts, %d runs, schedules and checkpoints in the trace, %d told to clients; want %d or more",
 					v.cuts, len(v.acked), len(rec.told), p.acks)
+			}
+			if v.count(schedulePrefix) == 0 || v.count(savedPrefix) == 0 {
+				t.Errorf("%d schedules and %d checkpoints were acknowledged; want some of both", v.count(schedulePrefix),
+					v.count(savedPrefix))
 			}
 			if lost := v.damaged[0]+v.lossy[0] > 0; lost != c.loses {
 				t.Errorf("synchronous=%s: of %d cuts %d damaged, %d lossy: %v",

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"nightshift/scripts/internal/rig"
@@ -19,7 +20,7 @@ const mostKept = 5
 type verdict struct {
 	name    string // of the database
 	disk    *disk
-	acked   map[string]bool // ids in answers, up to now
+	acked   map[string]bool // ids of runs and names of schedules and checkpoints in answers, up to now
 	cuts    int
 	poorest int    // images with nothing but what was synced
 	mixed   int    // images with a random part of the rest
@@ -55,7 +56,7 @@ func (p *plan) judge(ctx context.Context, rec *recording) (*verdict, error) {
 	// The trace must show what the clients saw, or this would prove nothing.
 	for id := range rec.told {
 		if !v.acked[id] {
-			v.faults = append(v.faults, fmt.Sprintf("run %s was acknowledged to a client, "+
+			v.faults = append(v.faults, fmt.Sprintf("%s was acknowledged to a client, "+
 				"but the answer is not in the trace: the recording is blind", id))
 		}
 	}
@@ -77,8 +78,8 @@ func (v *verdict) cut(ctx context.Context, p *plan, rec *recording, random *rand
 	return ctx.Err()
 }
 
-// look opens an image and looks for every acknowledged run. Images of the first faults are
-// kept.
+// look opens an image and looks for every acknowledged run, schedule and checkpoint. Images of the first
+// faults are kept.
 func (v *verdict) look(
 	ctx context.Context, rec *recording, files map[string][]byte, sort int,
 ) error {
@@ -86,7 +87,7 @@ func (v *verdict) look(
 	if err := store(files, folder); err != nil {
 		return err
 	}
-	stored, err := rig.Inspect(ctx, filepath.Join(folder, filepath.Base(rec.db)))
+	stored, err := v.stored(ctx, filepath.Join(folder, filepath.Base(rec.db)))
 	var missing []string
 	for id := range v.acked {
 		if err == nil && !stored[id] {
@@ -105,11 +106,56 @@ func (v *verdict) look(
 		v.faults = append(v.faults, fmt.Sprintf("%s: %v", at, err))
 	case len(missing) > 0:
 		v.lossy[sort]++
-		v.faults = append(v.faults, fmt.Sprintf("%s: %d of %d acknowledged runs are missing: %s",
+		v.faults = append(v.faults, fmt.Sprintf("%s: %d of %d acknowledged runs, schedules and checkpoints are missing: %s",
 			at, len(missing), len(v.acked), strings.Join(missing[:min(len(missing), 5)], " ")))
 	}
 	if len(v.faults) > before && before < mostKept {
 		return nil
 	}
 	return os.RemoveAll(folder)
+}
+
+// stored gives the ids of the runs, and the names of the schedules and checkpoints in a database.
+func (v *verdict) stored(ctx context.Context, db string) (map[string]bool, error) {
+	stored, err := rig.Inspect(ctx, db)
+	if err == nil && v.count(schedulePrefix) > 0 {
+		err = v.schedules(ctx, db, stored)
+	}
+	if err == nil && v.count(savedPrefix) > 0 {
+		err = v.checkpoints(ctx, db, stored)
+	}
+	return stored, err
+}
+
+func (v *verdict) schedules(ctx context.Context, db string, stored map[string]bool) error {
+	rows, err := rig.Rows(ctx, db, "SELECT name FROM schedules WHERE deleted_at IS NULL")
+	for _, row := range rows {
+		stored[row[0]] = true
+	}
+	return err
+}
+
+// checkpoints finds the one that was saved last: those before it are kept by it.
+func (v *verdict) checkpoints(ctx context.Context, db string, stored map[string]bool) error {
+	rows, err := rig.Rows(ctx, db, "SELECT json_extract(value, '$.n') FROM checkpoints")
+	for _, row := range rows {
+		last, err := strconv.Atoi(row[0])
+		if err != nil {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+		for n := 1; n <= last; n++ {
+			stored[savedName(n)] = true
+		}
+	}
+	return err
+}
+
+// count is how many names were acknowledged that begin so.
+func (v *verdict) count(prefix string) (n int) {
+	for id := range v.acked {
+		if strings.HasPrefix(id, prefix) {
+			n++
+		}
+	}
+	return n
 }

@@ -1,5 +1,5 @@
-// Command powercut records what a server writes and syncs while it acknowledges runs, and proves
-// that a power cut at any acknowledgement would have lost none of them.
+// Command powercut records what a server writes and syncs while it acknowledges runs, schedules and
+// checkpoints, and proves that a power cut at any acknowledgement would have lost none of them.
 //
 // A kill does not tell: what a dead process wrote is still in the memory of the system. Here the
 // writes are replayed, and at each acknowledgement the files are rebuilt from what had been synced
@@ -11,8 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"nightshift/scripts/internal/rig"
@@ -31,7 +29,8 @@ type plan struct {
 
 func main() {
 	var p plan
-	flag.IntVar(&p.acks, "acks", 400, "requests to be acknowledged, one in five a batch")
+	flag.IntVar(&p.acks, "acks", 400, "requests to be acknowledged, one in five a batch, one in ten a schedule, "+
+		"one in five a checkpoint")
 	flag.IntVar(&p.random, "random", 2,
 		"images per acknowledgement in which a random part of what was not synced is kept")
 	flag.IntVar(&p.payload, "payload", 200<<10, "bytes of the largest payloads; with 400 "+
@@ -48,34 +47,10 @@ func main() {
 				"and no arguments")
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ok, err := p.execute(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "powercut:", err)
-	}
-	if !ok {
-		os.Exit(1)
-	}
+	rig.Main("powercut", &p.bin, p.keep, p.execute)
 }
 
-func (p *plan) execute(ctx context.Context) (ok bool, err error) {
-	dir, err := os.MkdirTemp("", "powercut-")
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		if p.keep || !ok {
-			fmt.Println("kept:", dir)
-			return
-		}
-		_ = os.RemoveAll(dir)
-	}()
-	if p.bin == "" {
-		if p.bin, err = rig.Build(ctx, dir); err != nil {
-			return false, err
-		}
-	}
+func (p *plan) execute(ctx context.Context, dir string) (ok bool, err error) {
 	fmt.Printf("powercut: %d acknowledgements, seed %d\n", p.acks, p.seed)
 	rec, err := p.record(ctx, dir)
 	if err != nil {
@@ -97,16 +72,18 @@ func (v *verdict) print(p *plan) {
 	}{
 		{"seed", p.seed},
 		{"acknowledgements", v.cuts},
-		{"runs acknowledged", len(v.acked)},
+		{"runs acknowledged", len(v.acked) - v.count(schedulePrefix) - v.count(savedPrefix)},
+		{"schedules acknowledged", v.count(schedulePrefix)},
+		{"checkpoints acknowledged", v.count(savedPrefix)},
 		{"writes", fmt.Sprintf("%d, %.1f MiB", v.disk.writes, float64(v.disk.bytes)/(1<<20))},
 		{"fsyncs", fmt.Sprintf("%d %v", v.disk.syncs, v.disk.syncsOf)},
 		{"  log begun anew after it was copied back", max(0, v.disk.begun[v.name+"-wal"]-1)},
 		{"images with nothing but what was synced", v.poorest},
 		{"  of them damaged", v.damaged[0]},
-		{"  of them without an acknowledged run", v.lossy[0]},
+		{"  of them without what was acknowledged", v.lossy[0]},
 		{"images with a random part of the rest", v.mixed},
 		{"  of them damaged", v.damaged[1]},
-		{"  of them without an acknowledged run", v.lossy[1]},
+		{"  of them without what was acknowledged", v.lossy[1]},
 		{"violations", len(v.faults)},
 	}
 	for _, r := range rows {

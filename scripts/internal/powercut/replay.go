@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -10,11 +9,13 @@ import (
 )
 
 // replay follows a trace: what it does to the disk, and when the server answers. Before the server
-// begins to write an answer that names runs it calls cut with their ids.
+// begins to write an answer that names runs or schedules it calls cut with their ids and names. Checkpoints
+// are saved one after another, and nothing else is answered with 204: the nth of these is the nth's.
 type replay struct {
 	disk   *disk
 	server string   // host:port it listens on
 	sqlite []string // names of the files that SQLite writes
+	saved  int      // checkpoints answered so far
 	cut    func(ids []string) error
 }
 
@@ -28,8 +29,9 @@ func newReplay(db, server string, cut func(ids []string) error) *replay {
 }
 
 var (
-	runID  = regexp.MustCompile(`"id": ?"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"`)
-	status = regexp.MustCompile(`^HTTP/1\.1 (\d)`)
+	acknowledged = regexp.MustCompile(
+		`"id": ?"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"|"name": ?"(` + schedulePrefix + `[0-9]+)"`)
+	status = regexp.MustCompile(`^HTTP/1\.1 (\d\d\d)`)
 )
 
 func (r *replay) begin(c *call) error {
@@ -55,14 +57,20 @@ func (r *replay) begin(c *call) error {
 	return nil
 }
 
-// answer looks for runs in what the server sends to a client.
+// answer looks for runs, schedules and checkpoints in what the server sends to a client.
 func (r *replay) answer(data []byte) error {
-	if s := status.FindSubmatch(data); s != nil && !bytes.Equal(s[1], []byte("2")) {
-		return nil
+	if s := status.FindSubmatch(data); s != nil {
+		switch {
+		case string(s[1]) == "204":
+			r.saved++
+			return r.cut([]string{savedName(r.saved)})
+		case s[1][0] != '2':
+			return nil
+		}
 	}
 	var ids []string
-	for _, m := range runID.FindAllSubmatch(data, -1) {
-		ids = append(ids, string(m[1]))
+	for _, m := range acknowledged.FindAllSubmatch(data, -1) {
+		ids = append(ids, string(m[1])+string(m[2]))
 	}
 	if len(ids) == 0 {
 		return nil

@@ -204,6 +204,7 @@ func TestAnswersToClientsAreFoundBeforeTheyAreSent(t *testing.T) {
 			[]string{runA + "," + runB + ":"},
 		},
 		{"an error", answerLine(conn, "409 Conflict", id), nil},
+		{"of a checkpoint", answerLine(conn, "204 No Content", ""), []string{"saved-1:"}},
 		{"to a webhook", answerLine(outer, "200 OK", id), nil},
 		{"without a run", answerLine(conn, "200 OK", `{"name":"a"}`), nil},
 	}

@@ -10,33 +10,42 @@ import (
 	"time"
 )
 
-// API speaks to a server with the admin token. It may be used by many goroutines.
+// API speaks to a server with a token. It may be used by many goroutines.
 type API struct {
 	Addr   string // host:port
+	token  string
 	client *http.Client
 }
 
-// NewAPI speaks to the server at host:port.
+// NewAPI speaks to the server at host:port with the admin token.
 func NewAPI(addr string) API {
-	return API{Addr: addr, client: &http.Client{
+	return API{Addr: addr, token: Token, client: &http.Client{
 		Timeout:   30 * time.Second,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
 	}}
 }
 
+// With speaks to the same server with another token.
+func (a API) With(token string) API {
+	a.token = token
+	return a
+}
+
 // Run is what the fault scripts read of a run.
 type Run struct {
-	ID            string    `json:"id"`
-	Job           string    `json:"job"`
-	State         string    `json:"state"`
-	OperationID   string    `json:"operation_id"`
-	CorrelationID string    `json:"correlation_id"`
-	Trigger       string    `json:"trigger"`
-	FinishedAt    string    `json:"finished_at"`
-	Duplicate     bool      `json:"duplicate"`
-	HeldBy        any       `json:"held_by"`
-	Error         *Failure  `json:"error"`
-	Attempts      []Attempt `json:"attempts"`
+	ID            string          `json:"id"`
+	Job           string          `json:"job"`
+	State         string          `json:"state"`
+	OperationID   string          `json:"operation_id"`
+	CorrelationID string          `json:"correlation_id"`
+	Trigger       string          `json:"trigger"`
+	FinishedAt    string          `json:"finished_at"`
+	Duplicate     bool            `json:"duplicate"`
+	HeldBy        any             `json:"held_by"`
+	Result        json.RawMessage `json:"result"`
+	Progress      *Progress       `json:"progress"`
+	Error         *Failure        `json:"error"`
+	Attempts      []Attempt       `json:"attempts"`
 }
 
 // Terminal reports whether the run has ended.
@@ -44,13 +53,21 @@ func (r *Run) Terminal() bool {
 	return r.State == "succeeded" || r.State == "failed" || r.State == "cancelled"
 }
 
+// Progress is how far a run says it is.
+type Progress struct {
+	Done  float64 `json:"done"`
+	Total float64 `json:"total"`
+}
+
 // Attempt is one execution of a run.
 type Attempt struct {
 	Number     int      `json:"number"`
 	Outcome    string   `json:"outcome"` // "" while it runs
+	StartedAt  string   `json:"started_at"`
 	FinishedAt string   `json:"finished_at"`
 	Error      *Failure `json:"error"`
 	HTTPStatus int      `json:"http_status"`
+	Slices     int      `json:"slices"`
 }
 
 // Failure is the error of an attempt or run.
@@ -94,7 +111,7 @@ func (a API) Do(ctx context.Context, method, path, key string, in, out any) (int
 	if err != nil {
 		return 0, err
 	}
-	req.Header.Set("Authorization", "Bearer "+Token)
+	req.Header.Set("Authorization", "Bearer "+a.token)
 	req.Header.Set("Content-Type", "application/json")
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
@@ -184,6 +201,25 @@ func (a API) Deliver(ctx context.Context, job, door, secret, id string, payload 
 	var run Run
 	status, err := a.Do(ctx, http.MethodPost, "/in/"+job+"/"+door+"/"+secret, id, payload, &run)
 	return run, status, err
+}
+
+// Log reads what a run has printed.
+func (a API) Log(ctx context.Context, id string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Addr+"/v1/runs/"+id+"/log", nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+a.token)
+	res, err := a.client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = &StatusError{res.StatusCode, string(text[:min(len(text), 500)])}
+	}
+	return string(text), err
 }
 
 // Runs lists the runs of a job, newest first; next is "" on the last page.

@@ -23,12 +23,16 @@ import (
 // Token is the admin token of every server that a rig starts.
 const Token = "fault-lab-0123456789abcdef0123456789abcdef"
 
+// tempName is the folder of temporary files of a server. A start sees to what dead servers left in there: of
+// others on the same machine that is not ours to see to.
+const tempName = "tmp"
+
 // Build compiles the binary of the module in the working directory into dir and gives its path.
 func Build(ctx context.Context, dir string) (string, error) {
 	bin := filepath.Join(dir, "nightshift")
-	out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", bin, ".").
-		CombinedOutput()
-	if err != nil {
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", bin, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released: it needs nothing from the host
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return bin, nil
@@ -68,11 +72,12 @@ func NewServer(bin, dir string, args ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := filepath.Join(dir, "data")
-	if err := os.Mkdir(home, 0o700); err != nil {
-		return nil, err
+	db := filepath.Join(dir, "data", "nightshift.db")
+	for _, folder := range []string{filepath.Dir(db), filepath.Join(dir, tempName)} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return nil, err
+		}
 	}
-	db := filepath.Join(home, "nightshift.db")
 	return &Server{
 		API:     NewAPI(addr),
 		command: append([]string{bin, "serve", "--db", db, "--listen", addr}, args...),
@@ -108,7 +113,7 @@ func (s *Server) Start() error {
 	shell := append([]string{"sh", "-c", `echo $$ >"$0" && exec "$@"`, pidFile}, s.command...)
 	line := append(append([]string{}, s.Wrap...), shell...)
 	cmd := exec.Command(line[0], line[1:]...)
-	cmd.Env = append(os.Environ(), "NIGHTSHIFT_TOKEN="+Token)
+	cmd.Env = append(os.Environ(), "NIGHTSHIFT_TOKEN="+Token, "TMPDIR="+filepath.Join(s.dir, tempName))
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	// Of its own group: an interrupt at the terminal reaches the script alone, which then ends it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -174,6 +179,26 @@ func (s *Server) Kill() error {
 		return fmt.Errorf("kill %d: %w", s.process.pid, err)
 	}
 	<-s.process.done
+	return nil
+}
+
+// Freeze sends SIGSTOP to the server and returns when it stands still.
+func (s *Server) Freeze() error {
+	if err := syscall.Kill(s.process.pid, syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("stop %d: %w", s.process.pid, err)
+	}
+	return s.poll(time.Minute, "it to stand still", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.pid))
+		_, state, _ := bytes.Cut(stat, []byte(") "))
+		return err == nil && bytes.HasPrefix(state, []byte("T"))
+	})
+}
+
+// Thaw lets the server go on.
+func (s *Server) Thaw() error {
+	if err := syscall.Kill(s.process.pid, syscall.SIGCONT); err != nil {
+		return fmt.Errorf("continue %d: %w", s.process.pid, err)
+	}
 	return nil
 }
 

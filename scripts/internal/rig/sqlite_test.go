@@ -19,13 +19,13 @@ func TestIDOfPutsTheHalvesTogether(t *testing.T) {
 		{"1152921504606846975|-1", "ffffffff-ffff-7fff-ffff-ffffffffffff"},
 	}
 	for _, c := range cases {
-		if got, err := idOf(c.row); err != nil || got != c.want {
-			t.Errorf("idOf(%q) = %s, %v; want %s", c.row, got, err, c.want)
+		if got, err := RunID(c.row); err != nil || got != c.want {
+			t.Errorf("RunID(%q) = %s, %v; want %s", c.row, got, err, c.want)
 		}
 	}
 	for _, row := range []string{"", "1", "1|x", "x|1"} {
-		if got, err := idOf(row); err == nil {
-			t.Errorf("idOf(%q) = %s, want an error", row, got)
+		if got, err := RunID(row); err == nil {
+			t.Errorf("RunID(%q) = %s, want an error", row, got)
 		}
 	}
 }

@@ -23,7 +23,7 @@ CREATE INDEX jobs_set ON jobs (in_set) WHERE in_set IS NOT NULL;
 -- What is registered besides jobs.
 CREATE TABLE documents (
     id         INTEGER PRIMARY KEY,
-    kind       TEXT    NOT NULL,            -- store.KindPolicy
+    kind       TEXT    NOT NULL,            -- store.KindPolicy and so on
     name       TEXT    NOT NULL,
     revision   INTEGER NOT NULL,
     doc        TEXT    NOT NULL,            -- JSON
@@ -41,7 +41,7 @@ CREATE INDEX documents_kind ON documents (kind);
 -- The names that the documents of jobs that stand use.
 CREATE TABLE refs (
     job  INTEGER NOT NULL REFERENCES jobs (id),
-    kind TEXT    NOT NULL,                  -- store.KindJob, store.KindPolicy
+    kind TEXT    NOT NULL,                  -- store.KindJob and so on
     name TEXT    NOT NULL,
     PRIMARY KEY (job, kind, name)
 ) STRICT, WITHOUT ROWID;
@@ -57,25 +57,134 @@ CREATE TABLE versions (
     PRIMARY KEY (job, version)
 ) STRICT, WITHOUT ROWID;
 
--- A lane is the runs of a job that share their gates. One that waits for a secret never opens: its
--- runs leave it when they are released. head is the place of its first queued run
--- among the lanes, in microseconds: max(turn_at, due) - 6 s × priority. NULL: nothing queued.
+-- The schedules that stand, and those that are gone while the ledger knows their ticks. What one in a
+-- job's document says is kept here too, and of one by itself what its row in documents says.
+CREATE TABLE schedules (
+    id         INTEGER PRIMARY KEY,
+    name       TEXT    NOT NULL UNIQUE,     -- JOB:NAME of one in a job
+    job        INTEGER NOT NULL REFERENCES jobs (id),
+    in_job     INTEGER NOT NULL,            -- 1: it stands in the job's document
+    doc        TEXT    NOT NULL,            -- jobs.Schedule, JSON, without the zero values
+    stamp      INTEGER NOT NULL,            -- grows with each change and each decision
+    anchor     INTEGER NOT NULL,            -- when it was first saved
+    cursor     INTEGER NOT NULL,            -- all ticks up to here are decided
+    due_at     INTEGER,                     -- the first tick that is not; NULL: none, paused or gone
+    at_start   INTEGER NOT NULL,            -- 1: it ticks at each start
+    backlog    TEXT,                        -- jobs.TickRange, JSON: ticks to be caught up; NULL: none
+    paused_at  INTEGER,
+    pause_note TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER
+) STRICT;
+
+-- Ticks: which schedule is due next.
+CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;
+-- Ticks: those with ticks to catch up.
+CREATE INDEX schedules_backlog ON schedules (id) WHERE backlog IS NOT NULL;
+-- Start: those that tick then.
+CREATE INDEX schedules_start ON schedules (name) WHERE at_start = 1;
+-- Lists by job; deletion of a job.
+CREATE INDEX schedules_job ON schedules (job);
+-- Save of a job.
+CREATE INDEX schedules_in_job ON schedules (job) WHERE in_job = 1;
+
+-- The ledger: what became of each tick. It outlives runs, and schedules that are made again. Neighbours
+-- that were skipped for one reason are one row.
+CREATE TABLE ticks (
+    schedule     INTEGER NOT NULL REFERENCES schedules (id),
+    job          INTEGER NOT NULL,
+    at           INTEGER NOT NULL,          -- of neighbours the first
+    until        INTEGER NOT NULL,          -- and the last
+    count        INTEGER NOT NULL,
+    outcome      TEXT    NOT NULL,          -- jobs.TickRan and so on
+    reason       TEXT,                      -- of a skipped one
+    run          BLOB,
+    late_at      INTEGER,                   -- when its run is late; NULL: that has been looked at
+    late_success INTEGER,                   -- 1: unless it has succeeded; NULL: unless it has started
+    PRIMARY KEY (schedule, job, at)
+) STRICT, WITHOUT ROWID;
+
+-- Ticks: whose run is to be looked at next.
+CREATE INDEX ticks_late ON ticks (late_at) WHERE late_at IS NOT NULL;
+
+-- A lane is the queued runs of a job that share their gates; it may go when it is empty. One that
+-- is held never opens: its runs leave it when they are released. head is the place of
+-- its first run among the lanes, in microseconds: max(turn_at, due) - 6 s × priority. NULL: it is
+-- empty.
 CREATE TABLE lanes (
-    id      INTEGER PRIMARY KEY,
-    job     INTEGER NOT NULL REFERENCES jobs (id),
-    pool    INTEGER NOT NULL,               -- store.Pool
-    held    TEXT    NOT NULL,               -- the secret that its runs wait for; '': none
-    open    INTEGER NOT NULL,               -- 0: its job is paused, or it is held
-    turn_at INTEGER NOT NULL,               -- when it was last given a turn, microseconds
-    head    INTEGER,
-    rank    INTEGER,                        -- of the first queued run, milliseconds
-    UNIQUE (job, pool, held)
+    id       INTEGER PRIMARY KEY,
+    job      INTEGER NOT NULL REFERENCES jobs (id),
+    pool     INTEGER NOT NULL,              -- store.Pool
+    held     TEXT    NOT NULL,              -- a secret that its runs wait for, :overlap or :checkpoint; '': none
+    host     TEXT    NOT NULL,              -- host:port that they call; '': none
+    ckey     TEXT    NOT NULL,              -- '=' and the key of concurrency; '': none
+    rkey     TEXT    NOT NULL,              -- '=' and the key of rate; '': none
+    catch_up INTEGER NOT NULL,              -- 1: its runs are for ticks that were missed
+    slice    INTEGER NOT NULL,              -- 1: its runs wait for their next slice and keep the slots of their job's concurrency
+    open     INTEGER NOT NULL,              -- 0: its job is paused, or it is held
+    gate     INTEGER,                       -- that was shut when it was last looked at; NULL: none
+    turn_at  INTEGER NOT NULL,              -- when it was last given a turn, microseconds
+    head     INTEGER,
+    rank     INTEGER,                       -- of the first queued run, milliseconds
+    UNIQUE (job, pool, held, host, ckey, rkey, catch_up, slice)
 ) STRICT;
 
 -- Claim: the lanes whose turn is next.
-CREATE INDEX lanes_turn ON lanes (pool, head) WHERE head IS NOT NULL AND open = 1;
+CREATE INDEX lanes_turn ON lanes (pool, head) WHERE head IS NOT NULL AND open = 1 AND gate IS NULL;
+-- Claim: the lanes that wait for a gate, in the order in which it lets them through.
+CREATE INDEX lanes_parked ON lanes (gate, pool, head)
+WHERE head IS NOT NULL AND open = 1 AND gate IS NOT NULL;
+-- Claim: the sorts of lanes that wait for a gate, and of each those that it lets through first.
+CREATE INDEX lanes_alike ON lanes (gate, pool, job, host, catch_up, slice, head)
+WHERE head IS NOT NULL AND open = 1 AND gate IS NOT NULL;
 -- Release: the lanes that wait for a secret.
 CREATE INDEX lanes_held ON lanes (held) WHERE held > '';
+-- Prune: whether a host is still waited for. What waits for it.
+CREATE INDEX lanes_host ON lanes (host) WHERE host > '';
+
+-- What runs share: queues, dependencies, the limits of jobs and of their keys, and what catches up of a
+-- pool of workers. Queues and dependencies come to be by being named; what they allow stands in documents
+-- and jobs, and how many workers there are says the process.
+CREATE TABLE gates (
+    id         INTEGER PRIMARY KEY,
+    kind       INTEGER NOT NULL,            -- jobs.GateKind
+    job        INTEGER NOT NULL,            -- of a limit of a job; 0: of what has a name of its own
+    name       TEXT    NOT NULL,            -- of a limit of a job: '=' and the key; '': of all its runs; of a pool: its name
+    paused_at  INTEGER,
+    pause_note TEXT,
+    state      TEXT,                        -- jobs.BreakerState, JSON; NULL: its zero value
+    wake_at    INTEGER,                     -- when the lanes that wait for it are to be looked at
+    created_at INTEGER NOT NULL,
+    UNIQUE (kind, job, name)
+) STRICT;
+
+-- Claim: the gates that may open by the passing of time.
+CREATE INDEX gates_wake ON gates (wake_at) WHERE wake_at IS NOT NULL;
+-- Lists of a kind.
+CREATE INDEX gates_kind ON gates (kind) WHERE job = 0;
+INSERT INTO gates (kind, job, name, created_at)
+VALUES (1, 0, 'default', CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER));
+
+-- An attempt under way that counts against the limit of a gate. Written by the claim, deleted in
+-- the transaction that ends the attempt: counted, never kept as a number.
+CREATE TABLE slots (
+    run  INTEGER NOT NULL,
+    gate INTEGER NOT NULL,
+    PRIMARY KEY (run, gate)
+) STRICT, WITHOUT ROWID;
+
+-- Attempts that started close to each other, up to 61 rows for each gate with a rate.
+CREATE TABLE rates (
+    id       INTEGER PRIMARY KEY,
+    gate     INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at  INTEGER NOT NULL,
+    count    INTEGER NOT NULL
+) STRICT;
+
+-- Claim: the starts of a gate.
+CREATE INDEX rates_gate ON rates (gate);
 
 -- A run's id is a UUIDv7: seq its growing 60 bits, tail its last 64. Rows are kept small,
 -- payloads and results live apart.
@@ -84,7 +193,7 @@ CREATE TABLE runs (
     tail          INTEGER NOT NULL,
     job           INTEGER NOT NULL REFERENCES jobs (id),
     version       INTEGER NOT NULL,
-    lane          INTEGER,                  -- NULL once ended, and of a running one whose job was deleted
+    lane          INTEGER,                  -- of a queued one; NULL once ended, and of a running one whose job was deleted
     state         INTEGER NOT NULL,         -- jobs.State
     rank          INTEGER NOT NULL,         -- due_at - 6000 × priority
     due_at        INTEGER NOT NULL,         -- when it is next due
@@ -104,6 +213,8 @@ CREATE TABLE runs (
     timeout       INTEGER,                  -- the run's own, milliseconds
     queue         TEXT,                     -- set when it ends; until then the job's
     host          TEXT,                     -- that a webhook's URL named at enqueue; NULL: it is written out
+    ckey          TEXT,                     -- '=' and the key of concurrency; NULL: none
+    rkey          TEXT,                     -- '=' and the key of rate; NULL: none
     operation     BLOB,                     -- NULL: its own id
     requeued_from BLOB,
     requeued_to   BLOB,
@@ -112,10 +223,20 @@ CREATE TABLE runs (
     labels        TEXT,                     -- JSON object
     traceparent   TEXT,
     created_by    TEXT,                     -- a token's name
+    schedule      TEXT,                     -- the whole name of the schedule whose tick made it
+    scheduled_for INTEGER,                  -- that tick
+    overlap       INTEGER,                  -- 1: it waits for an earlier run of its schedule to end
     budgets       TEXT,                     -- JSON object: failures charged to rules' own budgets
+    bkey          TEXT,                     -- '=' and the checkpoint key; NULL: none
+    batch         INTEGER,                  -- its place in the line of its checkpoint key: see line.go; NULL: none, or it succeeded
+    slices        INTEGER,                  -- good slices of the attempt under way; of a queued one: it waits for its next
+    continues     INTEGER,                  -- good slices of the operation
+    progress      TEXT,                     -- jobs.Progress, JSON
+    said          TEXT,                     -- jobs.Said, JSON: what the attempt under way has said of its outcome
     error_kind    TEXT,                     -- of the last attempt that failed
     error_type    TEXT,
-    error_message TEXT
+    error_message TEXT,
+    folded        TEXT                      -- JSON: jobs.Folded; NULL: none
 ) STRICT;
 
 -- Claim: the queued runs of a lane in order.
@@ -131,6 +252,16 @@ CREATE INDEX runs_job ON runs (job);
 -- Lists by correlation id.
 CREATE INDEX runs_correlation ON runs (correlation) WHERE correlation IS NOT NULL;
 
+-- Lists by schedule.
+CREATE INDEX runs_schedule ON runs (schedule) WHERE schedule IS NOT NULL;
+-- Ticks: the unfinished runs of a schedule, those that wait for others by what made them.
+CREATE INDEX runs_line ON runs (schedule, overlap, cause) WHERE schedule IS NOT NULL AND state < 6;
+
+-- Claim: where the runs of a checkpoint key stand in its line. Prune: those that may need what was saved.
+CREATE INDEX runs_batch ON runs (job, bkey, batch) WHERE batch IS NOT NULL;
+-- Lists of what runs: those between two slices.
+CREATE INDEX runs_sliced ON runs (seq, slices) WHERE slices IS NOT NULL;
+
 -- Prune: whether a run that goes was the last of its operation.
 CREATE INDEX runs_operation ON runs (operation) WHERE operation IS NOT NULL;
 
@@ -140,10 +271,13 @@ CREATE TABLE payloads (
     body TEXT NOT NULL
 ) STRICT;
 
--- What operations have saved for their next attempt.
+-- What operations have saved for their next attempt, or batches of a checkpoint key.
 CREATE TABLE checkpoints (
-    operation BLOB NOT NULL PRIMARY KEY,
-    value     TEXT NOT NULL
+    job      INTEGER NOT NULL,              -- of a checkpoint key; 0: of an operation
+    owner    BLOB    NOT NULL,              -- the key, or the operation's id
+    value    TEXT    NOT NULL,
+    saved_at INTEGER NOT NULL,
+    PRIMARY KEY (job, owner)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE attempts (
@@ -163,6 +297,8 @@ CREATE TABLE attempts (
     result      TEXT,                       -- of the attempt that succeeded
     error       TEXT,                       -- JSON
     output_tail TEXT,
+    slices      INTEGER,                    -- requests made one after another; NULL: 1
+    told        TEXT,                       -- the call of the attempt that ended it: store.ToldComplete, store.ToldFail
     PRIMARY KEY (run, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -175,8 +311,8 @@ CREATE TABLE logs (
     PRIMARY KEY (run, attempt, piece)
 ) STRICT;
 
--- sort 1: idempotency keys; 2: deliveries to doors, whose hash is empty. A key lives by until, not
--- by its run.
+-- sort 1: idempotency keys; 2: deliveries to doors; 3: what makes a run one of its kind. Only that
+-- of 1 has a hash. A key lives by until, not by its run; of sort 3 it is freed when its run is deleted.
 CREATE TABLE keys (
     job   INTEGER NOT NULL REFERENCES jobs (id),
     sort  INTEGER NOT NULL,
@@ -189,6 +325,8 @@ CREATE TABLE keys (
 
 -- Prune: keys past their time.
 CREATE INDEX keys_until ON keys (until);
+-- Remove: the key that a run leaves.
+CREATE INDEX keys_unique ON keys (run) WHERE sort = 3;
 
 CREATE TABLE tokens (
     name       TEXT    NOT NULL PRIMARY KEY,
@@ -218,6 +356,17 @@ CREATE TABLE audit (
     name   TEXT    NOT NULL,
     note   TEXT,
     change TEXT                             -- JSON
+) STRICT;
+
+-- What is worth telling. Ids have no gaps: who has seen one knows how many came since.
+CREATE TABLE events (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    type    TEXT    NOT NULL,               -- one of jobs.EventTypes
+    subject TEXT    NOT NULL,
+    job     TEXT,                           -- its name; NULL: of none
+    run     BLOB,
+    data    TEXT    NOT NULL                -- JSON object
 ) STRICT;
 
 -- Facts about the file.

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nightshift/jobs"
+)
+
+var update = flag.Bool("update", false, "write what the importers give into testdata")
+
+// testCrontab is an importer on a machine that is known.
+func testCrontab(name string, system bool) *crontab {
+	homes := map[string]string{"root": "/root", "www-data": "/var/www", "logcheck": "/var/lib/logcheck"}
+	c := &crontab{
+		name: name, system: system, zone: "Europe/Berlin", zoneFrom: "this machine, /etc/localtime",
+		homeOf: func(user string) string { return homes[user] },
+	}
+	if !system {
+		c.home, c.homeFrom = "/home/ada", "--home"
+	}
+	return c
+}
+
+func TestImportedCrontabsAreJobFilesWithComments(t *testing.T) {
+	for _, name := range []string{"home", "system", "hostile", "windows", "empty"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("testdata", "import", name+".crontab")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := testCrontab(name+".crontab", name == "system").run(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, strings.TrimSuffix(path, ".crontab")+".yaml", made)
+		})
+	}
+}
+
+// golden compares a job file and the notes on it with what is kept.
+func golden(t *testing.T, path string, made *imported) {
+	t.Helper()
+	file, err := jobs.ParseFile("imported", made.text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, made.text)
+	}
+	var got bytes.Buffer
+	got.Write(made.text)
+	got.WriteString("# --- the summary:\n")
+	var summary bytes.Buffer
+	made.summary(&summary, filepath.Base(path), len(file.Jobs))
+	for line := range strings.Lines(summary.String()) {
+		got.WriteString("# " + line)
+	}
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("other than before (-update keeps it):\n%s", diff)
+	}
+}
+
+func TestImportRefusesWhatIsOfNoUse(t *testing.T) {
+	for text, want := range map[string]string{
+		"# a\n* * * * * x\x00y\n":                "x:2: it holds a NUL byte",
+		"<html>\n<body>cron</body>\n":            "x:1: cron cannot read \"<html>\" as minute",
+		"nonsense\n":                             "x:1: ",
+		strings.Repeat("* * * * * a\n", 10_001):  "x:10001: want at most 10000 lines",
+		"\n\n0 0 L * * /bin/last\n# a comment\n": "x:3: cron cannot read \"L\" as day of the month: want a number from 1 to 31",
+	} {
+		_, err := testCrontab("x", false).run([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestWhatImportsWriteAsACommentIsNotHereYet(t *testing.T) {
+	// Once this fails, the importers can write the field itself.
+	for _, text := range []string{
+		"jobs: {a: {script: x, resolve_on_success: true}}",
+		"jobs: {a: {script: x}}\nalerts: {b: {on: [run.failed], run: a}}",
+	} {
+		var invalid *jobs.FileError
+		if _, err := jobs.ParseFile("x", []byte(text)); !errors.As(err, &invalid) || len(invalid.Faults) != 1 ||
+			!strings.Contains(err.Error(), "this version does not have it yet") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestCommentsAreReadyToBeTakenAway(t *testing.T) {
+	made, err := testCrontab("x", true).run([]byte("MAILTO=ops@example.com\n0 1 * * * root /bin/x\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(made.text)
+	for _, field := range []string{
+		"    # resolve_on_success: true", "# alerts:\n", "#   mail-ops-example.com:", "#     \"on\":",
+		"  # mail-ops-example.com:", "  #   mail:", "#     if: labels.mailto ==", "#     run: mail-ops",
+	} {
+		if !strings.Contains(text, field) {
+			t.Errorf("%q is not in\n%s", field, text)
+		}
+	}
+	for _, comment := range []string{"  # ", "# "} {
+		for _, field := range []string{"resolve_on", "alerts:", "  mail", "    ", "mail-ops"} {
+			text = strings.ReplaceAll(text, comment+field, strings.TrimSuffix(comment, "# ")+field)
+		}
+	}
+	_, err = jobs.ParseFile("x", []byte(text))
+	var invalid *jobs.FileError
+	if !errors.As(err, &invalid) {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, f := range invalid.Faults {
+		if !strings.Contains(f.Message, "this version does not have it yet") && !strings.Contains(f.Message, "text") {
+			t.Errorf("%s\n%s", f, text)
+		}
+	}
+}
+
+func FuzzImportCrontab(f *testing.F) {
+	files, err := filepath.Glob("testdata/import/*.crontab")
+	if err != nil || len(files) == 0 {
+		f.Fatal(err, len(files))
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, line := range bytes.SplitAfter(data, []byte("\n")) {
+			f.Add(line, strings.Contains(path, "system"))
+		}
+		f.Add(data, false)
+	}
+	f.Add([]byte("A=%\n* * * * * a%b\\%c%\n0 0 30 2 * x\nMAILTO=é,ü\n@daily x #\"'\n"), false)
+	f.Fuzz(func(t *testing.T, data []byte, system bool) {
+		made, err := testCrontab("x", system).run(data)
+		if err != nil {
+			return
+		}
+		file, err := jobs.ParseFile("x", made.text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, made.text)
+		}
+		for _, j := range file.Jobs {
+			for _, s := range j.Schedules {
+				if _, err := s.Timetable(0); err != nil {
+					t.Errorf("%s: %v", s.Cron, err)
+				}
+			}
+		}
+		again, err := testCrontab("x", system).run(data)
+		if err != nil || !bytes.Equal(made.text, again.text) {
+			t.Error("the same file gives another the second time")
+		}
+	})
+}
