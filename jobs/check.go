@@ -142,6 +142,7 @@ type document struct {
 	Webhook     *Webhook          `json:"webhook,omitempty"`
 	Script      *Script           `json:"script,omitempty"`
 	Mail        *Mail             `json:"mail,omitempty"`
+	Group       *Group            `json:"group,omitempty"`
 	Payload     Raw               `json:"payload,omitempty"`
 	Timeout     *Duration         `json:"timeout,omitempty"`
 	Queue       string            `json:"queue,omitempty"`
@@ -157,6 +158,9 @@ type document struct {
 	Dependencies []string     `json:"dependencies,omitempty"`
 
 	Checkpoint *Checkpointing `json:"checkpoint,omitempty"`
+
+	LongAfter        *Duration `json:"long_after,omitempty"`
+	ResolveOnSuccess bool      `json:"resolve_on_success,omitempty"`
 
 	Retain Retain `json:"retain,omitzero"`
 
@@ -174,7 +178,9 @@ type document struct {
 func (j *Job) Document() Raw { return AppendJSON(nil, (*document)(j)) }
 
 // Spec is what a version pins of the job.
-func (j *Job) Spec() Spec { return Spec{Webhook: j.Webhook, Script: j.Script, Mail: j.Mail} }
+func (j *Job) Spec() Spec {
+	return Spec{Webhook: j.Webhook, Script: j.Script, Mail: j.Mail, Group: j.Group}
+}
 
 // SameSpec reports whether two versions execute the same, written out or by default.
 func SameSpec(a, b Spec) bool {
@@ -209,17 +215,11 @@ func (s Spec) plain() Spec {
 	return s
 }
 
-// later are the fields of jobs that versions to come will know.
-var later = []string{"group", "long_after", "resolve_on_success"}
-
 // inSchedules are fields of a job that stand below schedules, and what others call those.
 const inSchedules = "schedule cron crontab every interval timezone tz time_zone"
 
 // FieldHint says where in a job a field belongs.
 func (j *Job) FieldHint(parent, name string) string {
-	if parent == "" && slices.Contains(later, name) {
-		return "this version does not have it yet"
-	}
 	if hint := sharingHints[name]; parent == "" && hint != "" {
 		return hint
 	}

@@ -6,11 +6,27 @@ const (
 	EventDependencyClosed = "dependency.closed"
 	EventScheduleMissed   = "schedule.missed"
 	EventScheduleLate     = "schedule.late"
+
+	EventRunFailed      = "run.failed" // for good
+	EventRunRecovered   = "run.recovered"
+	EventRunSucceeded   = "run.succeeded" // only where an alert asks
+	EventRunLong        = "run.long"
+	EventRunInterrupted = "run.interrupted" // the fifth in a row without a new checkpoint
+
+	EventGroupPartial     = "group.partial"
+	EventQueueStuck       = "queue.stuck"
+	EventFailuresMany     = "failures.many"
+	EventAlertUndelivered = "alert.undelivered"
+	EventDiskLow          = "disk.low"
+	EventBackupFailed     = "backup.failed"
+	EventBackupStale      = "backup.stale"
 )
 
 // EventTypes are all of them.
 var EventTypes = []string{
-	EventDependencyOpened, EventDependencyClosed, EventScheduleMissed, EventScheduleLate,
+	EventRunFailed, EventRunRecovered, EventRunSucceeded, EventRunLong, EventRunInterrupted, EventScheduleLate,
+	EventScheduleMissed, EventGroupPartial, EventQueueStuck, EventFailuresMany, EventDependencyOpened,
+	EventDependencyClosed, EventAlertUndelivered, EventDiskLow, EventBackupFailed, EventBackupStale,
 }
 
 // CloudEventsVersion is the version of the specification that a CloudEvent follows.

@@ -31,6 +31,8 @@ const (
 	FailCrashLoop  FailureKind = "crash_loop"
 	FailShutdown   FailureKind = "shutdown" // interrupted: a deploy
 	FailLost       FailureKind = "lost"     // interrupted: the server died under it
+	FailGroup      FailureKind = "group"    // too few good members
+	FailMerge      FailureKind = "merge"    // the merge of a group failed
 )
 
 // RuleKinds are the kinds that rules are asked about (contract 4), those of later versions included.

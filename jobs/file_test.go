@@ -126,8 +126,6 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{job("  max_attempts: 3\n"), "f:4:3: jobs[0].max_attempts: unknown field: it belongs " +
 			"below retry"},
 		{job("  args: [1]\n"), "f:4:3: jobs[0].args: unknown field: it belongs below script"},
-		{job("  group: {}\n"), "f:4:3: jobs[0].group: unknown field: this version does not " +
-			"have it yet"},
 		{job("  labels: {a: 1}\n"), "f:4:15: jobs[0].labels.a: want a string, got a number: put " +
 			"it in double quotes"},
 		{job("  labels: {a: yes, b: true}\n"), "f:4:23: jobs[0].labels.b: want a string, got " +

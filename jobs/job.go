@@ -37,6 +37,7 @@ const (
 	KindWebhook = "webhook"
 	KindScript  = "script"
 	KindMail    = "mail"
+	KindGroup   = "group"
 )
 
 // Job is a registered function: what to execute and its policies, as the document says it,
@@ -46,9 +47,10 @@ type Job struct {
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 
-	Webhook *Webhook `json:"webhook,omitempty"` // exactly one of the three
+	Webhook *Webhook `json:"webhook,omitempty"` // exactly one of the four
 	Script  *Script  `json:"script,omitempty"`
 	Mail    *Mail    `json:"mail,omitempty"`
+	Group   *Group   `json:"group,omitempty"`
 
 	Payload   Raw        `json:"payload,omitempty"` // used where a run brings none; nil: {}
 	Timeout   *Duration  `json:"timeout,omitempty"` // one attempt; nil: by kind
@@ -65,6 +67,9 @@ type Job struct {
 	Dependencies []string     `json:"dependencies,omitempty"`
 
 	Checkpoint *Checkpointing `json:"checkpoint,omitempty"`
+
+	LongAfter        *Duration `json:"long_after,omitempty"`         // event run.long past it; nil: never
+	ResolveOnSuccess bool      `json:"resolve_on_success,omitempty"` // the next success resolves earlier failures
 
 	Retain Retain `json:"retain"`
 
@@ -263,6 +268,7 @@ type Spec struct {
 	Webhook *Webhook `json:"webhook,omitempty"`
 	Script  *Script  `json:"script,omitempty"`
 	Mail    *Mail    `json:"mail,omitempty"`
+	Group   *Group   `json:"group,omitempty"`
 }
 
 // Kind is the kind of the execution.
@@ -272,6 +278,8 @@ func (s Spec) Kind() string {
 		return KindScript
 	case s.Mail != nil:
 		return KindMail
+	case s.Group != nil:
+		return KindGroup
 	}
 	return KindWebhook
 }

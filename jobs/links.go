@@ -18,6 +18,7 @@ const (
 	RefDependency = "dependency"
 
 	RefSchedule = "schedule" // one that stands by itself
+	RefAlert    = "alert"
 )
 
 // Refs are the policy and the jobs that the job names. The policy default is not among them: it

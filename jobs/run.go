@@ -68,6 +68,9 @@ const (
 
 	TriggerSchedule Trigger = "schedule" // a tick
 	TriggerCatchUp  Trigger = "catch_up" // a tick that was missed
+
+	TriggerGroup Trigger = "group" // a member of a group, or its merge
+	TriggerAlert Trigger = "alert"
 )
 
 // RankPerPriority is what a point of priority is worth: a run's rank is its due time
@@ -121,6 +124,14 @@ type Run struct {
 	RequeuedTo   ID
 	Folded       *Folded // requests that found it standing by its unique key; nil: none
 
+	Group ID  // the group's run that it is a member of, or merges; NilID: none
+	Place int // its place among the members; -1: it merges them
+	Tells Tells
+	Bulk  ID             // the order that requeued it with many others; NilID: none
+	Dealt *FailureStatus // of a failed one; nil: it has not failed
+
+	Member string // its name in its group, where one run is asked for; "": it merges the members
+
 	Attempts []Attempt // only where one run is asked for
 }
 
@@ -130,6 +141,8 @@ type Counts struct {
 	Charged int            // failures charged to the job's max_attempts
 	Budgets map[string]int // failures charged to a rule's own budget, by Rule.BudgetKey
 	Deaths  int            // deaths of the server in a row, without an attempt ended otherwise
+	// Interrupts are attempts in a row that the server ended, without a new checkpoint.
+	Interrupts int
 }
 
 // Failures counts all that were charged anywhere: a run's own max_attempts caps them.

@@ -28,7 +28,7 @@ func (b *between) Claim(ctx context.Context, c store.Claim) (store.Claimed, erro
 	return got, err
 }
 
-func (b *between) Cancel(ctx context.Context, id jobs.ID, by store.By) (jobs.State, error) {
+func (b *between) Cancel(ctx context.Context, id jobs.ID, by store.By) (store.Cancelled, error) {
 	defer close(b.cancelled)
 	return b.Store.Cancel(ctx, id, by)
 }

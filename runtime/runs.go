@@ -144,17 +144,18 @@ func (r *Runtime) waitsForWorker(pool store.Pool) *jobs.HeldBy {
 // stopped; store.ErrState where the run had ended otherwise.
 func (r *Runtime) Cancel(ctx context.Context, id jobs.ID, by store.By) (jobs.State, error) {
 	by.Now = r.Now()
-	state, err := r.store.Cancel(ctx, id, by)
+	out, err := r.store.Cancel(ctx, id, by)
 	if r.wrote(err) != nil {
-		return state, err
+		return out.State, err
 	}
-	if state == jobs.Running {
-		r.stopAttempt(id, jobs.ErrCancelled)
-	} else {
+	for _, run := range out.Stop {
+		r.stopAttempt(run, jobs.ErrCancelled)
+	}
+	if out.State == jobs.Cancelled {
 		r.endedIdle(id)
 	}
 	r.hub.changed(id)
-	return state, nil
+	return out.State, nil
 }
 
 // stopAttempt stops the attempt of a run that is to be cancelled, where one is under way.

@@ -29,6 +29,9 @@ const (
 	DefaultGrace          = 30 * time.Second
 )
 
+// groupWorkers start groups, which takes no longer than working out what their members get.
+const groupWorkers = 2
+
 // Config is what a Runtime is made of. Store and Kinds are needed, other zero values work.
 type Config struct {
 	Store store.Store
@@ -103,6 +106,9 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	if cfg.Workers[store.PoolMail] <= 0 {
 		cfg.Workers[store.PoolMail] = DefaultMailWorkers
+	}
+	if cfg.Workers[store.PoolGroup] <= 0 {
+		cfg.Workers[store.PoolGroup] = groupWorkers
 	}
 	if cfg.Grace <= 0 {
 		cfg.Grace = DefaultGrace

@@ -474,8 +474,8 @@ func TestCancelledRunThatDiedIsCancelledAtTheNextStart(t *testing.T) {
 	s.put(webhookJob)
 	id := s.submit(jobs.Request{Job: "a"})
 	s.claimAll()
-	if state, err := s.st.Cancel(context.Background(), id, store.By{Now: s.rt.Now()}); err != nil || state != jobs.Running {
-		t.Fatal(state, err)
+	if out, err := s.st.Cancel(context.Background(), id, store.By{Now: s.rt.Now()}); err != nil || out.State != jobs.Running {
+		t.Fatal(out, err)
 	}
 	s.revive(s.st)
 	if run := s.run(id); run.State != jobs.Cancelled {

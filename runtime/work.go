@@ -182,7 +182,7 @@ func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
 		Queue: e.plan.Job.QueueOf(), Version: run.Version, Priority: run.Priority, Started: o.lease.Started, Now: now,
 		HTTPStatus: report.HTTPStatus, ExitCode: report.ExitCode, OutputTail: report.OutputTail, Transition: t,
 		Checkpoint: report.Checkpoint, Progress: report.Progress, Slices: run.Slices + 1, CheckpointKey: run.Keys.Checkpoint,
-		Told: told(&o.said, &t),
+		Told: told(&o.said, &t), Links: store.LinksOf(run),
 	}
 	finish.Signal = jobs.SignalOf(&report)
 	finish.Signal.Ended = finish.Signal.Ended || f != forced{}

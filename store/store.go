@@ -37,6 +37,9 @@ type Store interface {
 	Sharing
 	Schedules
 	Underway
+	Groups
+	Failures
+	Alerts
 	Close() error
 }
 
@@ -50,8 +53,9 @@ type Queue interface {
 	Claim(ctx context.Context, c Claim) (Claimed, error)
 	// Orphans are the runs that were running when the last process died.
 	Orphans(ctx context.Context) ([]Lease, error)
-	// Cancel ends a run where nothing of it runs, else notes that it is to end.
-	Cancel(ctx context.Context, id jobs.ID, by By) (jobs.State, error)
+	// Cancel ends a run where nothing of it runs, else notes that it is to end. That of a group ends with
+	// its members and its merge, at all depths.
+	Cancel(ctx context.Context, id jobs.ID, by By) (Cancelled, error)
 	// RunNow makes a scheduled or retrying run due now; nothing is left to do for one that is
 	// queued or running. ErrState where it has ended.
 	RunNow(ctx context.Context, id jobs.ID, by By) error
@@ -72,7 +76,7 @@ type Queue interface {
 
 // History is what happened.
 type History interface {
-	// Run is one run with payload, result and attempts.
+	// Run is one run with payload, result and attempts; of a group also what it is made of.
 	Run(ctx context.Context, id jobs.ID) (*jobs.Run, error)
 	// Runs lists without payloads, results, stacks and attempts, newest first. Where Q can be
 	// the start of an id, runs whose id begins so come before those that have Q elsewhere. A
@@ -162,6 +166,12 @@ type Submission struct {
 	// run that stands, as from By.
 	Quiet bool
 	By    string
+}
+
+// Cancelled says what a Cancel did.
+type Cancelled struct {
+	State jobs.State // of the run: cancelled; else something of it runs still
+	Stop  []jobs.ID  // runs with an attempt under way that is to end; the run itself may be among them
 }
 
 // Submitted says what became of a submission.
@@ -259,12 +269,13 @@ const (
 	PoolWebhook Pool = 0
 	PoolScript  Pool = 1
 	PoolMail    Pool = 2
-	Pools            = 3
+	PoolGroup   Pool = 3 // what starts groups; nothing of them is executed
+	Pools            = 4
 )
 
 // String is the kind of the jobs whose runs need it.
 func (p Pool) String() string {
-	return [Pools]string{jobs.KindWebhook, jobs.KindScript, jobs.KindMail}[p]
+	return [Pools]string{jobs.KindWebhook, jobs.KindScript, jobs.KindMail, jobs.KindGroup}[p]
 }
 
 // PoolOf is the sort of worker that a kind of job needs.
@@ -274,6 +285,8 @@ func PoolOf(kind string) Pool {
 		return PoolScript
 	case jobs.KindMail:
 		return PoolMail
+	case jobs.KindGroup:
+		return PoolGroup
 	}
 	return PoolWebhook
 }
@@ -302,6 +315,10 @@ type Claimed struct {
 	NextDue jobs.Time      // when the next scheduled or retrying run falls due or a gate may open; zero: none
 	More    bool           // there is more to do than one claim does: claim again
 	Events  bool           // events were kept
+	// Groups are group runs that wait, and of which all is over: each is to be ended by a Finish. They are
+	// given once to a process.
+	Groups []EndedGroup
+	Stop   []jobs.ID // runs with an attempt under way that is to end: of groups
 }
 
 // Lease is the right to execute one attempt of a run. Run and Number together are its
@@ -320,73 +337,12 @@ type Lease struct {
 	Log []LogPiece
 	// Said is what the attempt has said of its outcome (Underway.Say); nil: nothing.
 	Said *jobs.Said
-}
-
-// Finish is the end of one attempt and what becomes of the run.
-type Finish struct {
-	Run        jobs.ID
-	Number     int
-	Job        string
-	Queue      string // the job's as it stands
-	Host       string // as the lease has it
-	Schedule   string // of the run
-	Version    int
-	Priority   int
-	Started    jobs.Time
-	Now        jobs.Time
-	HTTPStatus int
-	ExitCode   int // -1: none
-	OutputTail string
-	Transition jobs.Transition
-	Result     jobs.Raw
-	Truncated  bool
-	Log        []LogPiece // the last of it
-
-	// Checkpoint is what the operation's next attempt, or slice, starts from; nil: as it was, null:
-	// there is none any more. A success drops it.
-	Checkpoint jobs.Raw
-	// Progress is the last that the attempt has said; nil: as it was.
-	Progress *jobs.Progress
-	// Slices is how many requests the attempt has made one after another; 0: 1.
-	Slices int
-	// CheckpointKey is that of the run; nil: none.
-	CheckpointKey *string
-	// Until is by when a run that is Waiting now must have called back.
-	Until jobs.Time
-	// Told is the call that ended the attempt, so that it is known again when it is repeated: ToldComplete,
-	// ToldFail; "": none.
-	Told string
-	// Spawn are the runs that follow, made if the finish is applied. Those whose job does not stand
-	// any more are left out: the reason of the decision says so.
-	Spawn []Submission
-	// Signal is what the end says about what the attempt called.
-	Signal jobs.Signal
-	// Held is the secret for want of which nothing was executed, "" where it was. The run is as it
-	// was before the claim, and waits until the secret is put or all are released. Who finds the
-	// secret after this was applied must release: it may have come in between.
-	Held string
-}
-
-// FinishResult says whether a finish was applied.
-type FinishResult struct {
-	// Err is nil where it was applied; ErrLease where the attempt is not the run's any more
-	// (nothing changed); ErrState where a cancel or the deletion of the job came first:
-	// decide again with these.
-	Err         error
-	CancelAsked bool
-	Orphaned    bool
-	Spawned     []Submitted // those that were made
-}
-
-// LogPiece is a piece of the output of one attempt. Pieces are numbered from 0 within an
-// attempt; a piece written again replaces the one before.
-type LogPiece struct {
-	Run     jobs.ID
-	Attempt int
-	Piece   int
-	Offset  int64 // of the piece in all that the attempt printed
-	Data    []byte
-	Drop    bool // delete the piece instead
+	// Group is what a group's run is made of; nil of any other. Spec says so too, but for a run of
+	// jobs.GroupJob.
+	Group *GroupLease
+	// Merges: its payload is to be composed (Groups.Results) and kept (Groups.KeepPayload) before it is
+	// executed.
+	Merges bool
 }
 
 // RunFilter narrows a list of runs; zero values do not.
@@ -405,6 +361,7 @@ type RunFilter struct {
 	// Allowed are patterns of job names, as in Token.Jobs; nil: all.
 	Allowed []string
 	Creator string // made by this token
+	Groups  bool   // runs of groups alone
 }
 
 // AuditEntry is one change somebody made.

@@ -12,7 +12,7 @@ import (
 const (
 	selectRunState = `
 SELECT r.tail, r.state, r.lane, r.job, r.priority, r.requeued_to, j.name, j.queue, r.schedule, r.overlap,
-    r.batch, r.bkey, r.slices, r.number
+    r.batch, r.bkey, r.slices, r.number, r.parent, r.place, r.requeued_from, r.bulk, r.tells
 FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
 	updateCancelled = `
 UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3, attempt_at = NULL,
@@ -51,6 +51,7 @@ type runRow struct {
 	bkey       string // of its checkpoint, as keyText writes it
 	sliced     bool   // it is queued for its next slice: an attempt of it has begun
 	number     int
+	links      store.Links
 }
 
 func (s *Store) runRow(tx Tx, id jobs.ID) (row runRow, err error) {
@@ -62,6 +63,9 @@ func (s *Store) runRow(tx Tx, id jobs.ID) (row runRow, err error) {
 			requeuedTo: r.ID(5), jobName: r.Text(6), queue: r.Text(7),
 			schedule: r.Text(8), line: lineOf(!r.Null(9), r.Int(10)), bkey: r.Text(11), sliced: !r.Null(12),
 			number: int(r.Int(13)),
+			links: store.Links{
+				Group: r.ID(14), Place: int(r.Int(15)), RequeuedFrom: r.ID(16), Bulk: r.ID(17), Tells: jobs.Tells(r.Int(18)),
+			},
 		}
 	}, id.Seq())
 	if err == nil && (!found || tail != id.Tail()) {
@@ -81,36 +85,38 @@ func (s *Store) audit(tx Tx, by store.By, action, kind, name string, change jobs
 }
 
 // Cancel implements store.Queue.
-func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (state jobs.State, err error) {
+func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (out store.Cancelled, err error) {
 	err = s.write(ctx, func(tx Tx) error {
+		out = store.Cancelled{}
 		row, err := s.runRow(tx, id)
 		if err != nil {
 			return err
 		}
-		state = row.state
+		out.State = row.state
 		switch {
-		case state == jobs.Cancelled:
+		case out.State == jobs.Cancelled:
 			return nil
-		case state.Terminal():
-			return fmt.Errorf("run %s has %s: %w", id, state, store.ErrState)
-		case state == jobs.Running:
+		case out.State.Terminal():
+			return fmt.Errorf("run %s has %s: %w", id, out.State, store.ErrState)
+		case out.State == jobs.Running:
+			out.Stop = []jobs.ID{id}
 			changed, err := tx.Exec(updateCancelAsked, id.Seq(), int64(by.Now))
 			if err != nil || changed == 0 {
 				return err
 			}
 		default:
-			err := s.cancelIdle(tx, id, row, cancelling{by.Now, jobs.ByCancel, "cancelled on request"})
+			out.Stop, err = s.cancelIdle(tx, id, row, cancelling{by.Now, jobs.ByCancel, "cancelled on request"})
 			if err == nil {
 				err = s.releaseBehind(tx, row)
 			}
 			if err != nil {
 				return err
 			}
-			state = jobs.Cancelled
+			out.State = jobs.Cancelled
 		}
 		return s.audit(tx, by, "cancel", "run", id.String(), nil)
 	})
-	return state, err
+	return out, err
 }
 
 // cancelling is why runs end that did nothing just then.
@@ -120,28 +126,32 @@ type cancelling struct {
 }
 
 // cancelIdle ends a run of which nothing runs. An attempt of it that waited, for its callback or its
-// next slice, ends with it.
-func (s *Store) cancelIdle(tx Tx, id jobs.ID, row runRow, why cancelling) error {
+// next slice, ends with it. stop: runs with an attempt under way that is to end for that.
+func (s *Store) cancelIdle(tx Tx, id jobs.ID, row runRow, why cancelling) (stop []jobs.ID, err error) {
 	if row.state == jobs.Waiting || row.sliced {
 		err := s.endIdle(tx, idle{id.Seq(), row.number}, why)
 		if err == nil {
 			err = s.dropSlots(tx)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := must(tx.Exec(updateCancelled, id.Seq(), int64(why.now), row.queue)); err != nil {
-		return err
+		return nil, err
 	}
-	if row.state != jobs.Queued {
-		return nil
+	if row.state == jobs.Queued {
+		l, err := s.laneOf(tx, row.lane)
+		if err == nil {
+			err = s.refreshLane(tx, l)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	l, err := s.laneOf(tx, row.lane)
-	if err != nil {
-		return err
-	}
-	return s.refreshLane(tx, l)
+	return s.ended(tx, &ended{
+		id: id, job: row.jobName, state: jobs.Cancelled, now: why.now, links: row.links, schedule: row.schedule,
+	})
 }
 
 // idle is an attempt that waits for its callback or its next slice.

@@ -16,8 +16,9 @@ const (
     r.cause, r.created_at, r.run_at, r.attempt_at, r.started_at, r.finished_at, r.cancel_at,
     r.max_attempts, r.timeout, r.queue, r.operation, r.requeued_from, r.requeued_to, r.correlation,
     r.key, r.labels, r.traceparent, r.created_by, r.budgets, r.error_kind, r.error_type, r.error_message,
-    r.host, r.ckey, r.rkey, r.schedule, r.scheduled_for, r.bkey, r.slices, r.continues, r.progress`
-	runColumnCount  = 40
+    r.host, r.ckey, r.rkey, r.schedule, r.scheduled_for, r.bkey, r.slices, r.continues, r.progress,
+    r.parent, r.place, r.tells, r.bulk, r.interrupts, r.dealt`
+	runColumnCount  = 46
 	columnState     = 3
 	columnAttemptAt = 12
 

@@ -24,9 +24,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, 0, 0)`
 	// With what most runs have not.
 	insertRunWhole = `
 INSERT INTO runs (` + queuedColumns + `, max_attempts, timeout, operation, requeued_from, correlation, key,
-    labels, traceparent, host, ckey, rkey, schedule, scheduled_for, overlap, bkey, batch, continues)
+    labels, traceparent, host, ckey, rkey, schedule, scheduled_for, overlap, bkey, batch, continues,
+    parent, place, members, tells, bulk)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, 0, 0, $14, $15, $16, $17, $18, $19,
-    $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`
+    $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)`
 	updateBornEnded = `
 UPDATE runs SET lane = NULL, finished_at = created_at, error_kind = $2, error_type = $3, error_message = $4,
     queue = (SELECT queue FROM jobs WHERE id = runs.job)
@@ -184,7 +185,7 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 		}
 		lane = l.id
 	}
-	if err := insertRow(tx, job.id, lane, run, ""); err != nil {
+	if err := insertRow(tx, job, lane, run, ""); err != nil {
 		return err
 	}
 	if err := insertPayloadOf(tx, run); err != nil {
@@ -192,7 +193,14 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 	}
 	switch {
 	case run.State.Terminal():
-		return endAtBirth(tx, run)
+		if err := endAtBirth(tx, run); err != nil {
+			return err
+		}
+		_, err := s.ended(tx, &ended{
+			id: run.ID, job: job.name, state: run.State, now: run.CreatedAt, links: store.LinksOf(run),
+			schedule: run.Schedule, failure: run.Error,
+		})
+		return err
 	case run.State == jobs.Queued:
 		if err := s.joinLane(tx, l, run.DueAt, run.Priority); err != nil {
 			return err
@@ -213,7 +221,7 @@ func insertPayloadOf(tx Tx, run *jobs.Run) error {
 }
 
 // insertRow makes the row of a run, in a line or none.
-func insertRow(tx Tx, job, lane int64, run *jobs.Run, line string) error {
+func insertRow(tx Tx, job *jobRow, lane int64, run *jobs.Run, line string) error {
 	labels, err := marshalLabels(run.Labels)
 	if err != nil {
 		return err
@@ -225,8 +233,15 @@ func insertRow(tx Tx, job, lane int64, run *jobs.Run, line string) error {
 	if run.OperationID == run.ID {
 		operation = nil
 	}
+	place, members := any(nil), any(nil)
+	if !run.Group.IsNil() {
+		place = run.Place
+	}
+	if job.pool == store.PoolGroup {
+		members = -1
+	}
 	always := []driver.Value{
-		run.ID.Seq(), run.ID.Tail(), job, run.Version, lane, int(run.State),
+		run.ID.Seq(), run.ID.Tail(), job.id, run.Version, lane, int(run.State),
 		rankOf(run.DueAt, run.Priority), int64(run.DueAt), run.Priority, string(run.Trigger),
 		int64(run.CreatedAt), int64(run.RunAt), noneText(run.CreatedBy),
 	}
@@ -236,6 +251,7 @@ func insertRow(tx Tx, job, lane int64, run *jobs.Run, line string) error {
 		noneText(run.Traceparent), noneText(run.Host), noneText(keyText(run.Keys.Concurrency)),
 		noneText(keyText(run.Keys.Rate)), noneText(run.Schedule), none(run.ScheduledFor), boolNone(line == heldOverlap),
 		noneText(keyText(run.Keys.Checkpoint)), batchOf(run, line), none(run.Continues),
+		noneID(run.Group), place, members, none(run.Tells), noneID(run.Bulk),
 	}
 	return insertSparse(tx, insertRun, insertRunWhole, always, seldom)
 }

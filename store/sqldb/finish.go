@@ -97,6 +97,12 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 			return store.FinishResult{}, err
 		}
 	}
+	var stop []jobs.ID
+	if f.Transition.State.Terminal() {
+		if stop, err = s.ended(tx, endedBy(f)); err != nil {
+			return store.FinishResult{}, err
+		}
+	}
 	spawned, left, err := s.spawn(tx, f.Spawn)
 	if err == nil && f.Transition.Outcome != 0 {
 		err = s.keepAttempt(tx, f, left)
@@ -104,7 +110,7 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 	if err == nil {
 		err = s.keepSaid(tx, f)
 	}
-	return store.FinishResult{Spawned: spawned}, err
+	return store.FinishResult{Spawned: spawned, Stop: stop}, err
 }
 
 // releaseAfter lets the runs go that waited for the one which has ended.

@@ -134,9 +134,11 @@ func (d *deciding) giveWay(id jobs.ID) error {
 		return err
 	}
 	why := cancelling{d.now, jobs.ByCancel, "a newer tick of its schedule took its place"}
-	if err := d.cancelIdle(d.tx, id, row, why); err != nil {
+	stop, err := d.cancelIdle(d.tx, id, row, why)
+	if err != nil {
 		return err
 	}
+	d.out.Stop = append(d.out.Stop, stop...)
 	if err := d.releaseBatch(d.tx, row.job, row.bkey); err != nil {
 		return err
 	}

@@ -29,11 +29,15 @@ func scanRun(r Row) (*jobs.Run, error) {
 			Concurrency: keyOf(r.Text(32)), Rate: keyOf(r.Text(33)), Checkpoint: keyOf(r.Text(36)),
 		},
 		Slices: int(r.Int(37)), Continues: int(r.Int(38)),
+		Group: r.ID(40), Place: int(r.Int(41)), Tells: jobs.Tells(r.Int(42)), Bulk: r.ID(43),
+	}
+	if !r.Null(45) {
+		run.Dealt = new(jobs.FailureStatus(r.Int(45)))
 	}
 	if run.Slices > 0 && run.State == jobs.Queued {
 		run.State = jobs.Running // between two slices
 	}
-	run.Counts = jobs.Counts{Number: int(r.Int(6)), Charged: int(r.Int(7)), Deaths: int(r.Int(8))}
+	run.Counts = jobs.Counts{Number: int(r.Int(6)), Charged: int(r.Int(7)), Deaths: int(r.Int(8)), Interrupts: int(r.Int(44))}
 	if run.OperationID.IsNil() {
 		run.OperationID = run.ID
 	}

@@ -18,9 +18,9 @@ var cancelClaims = []claim{
 		w.tick(time.Second)
 		for _, id := range ids {
 			for range 2 { // again is no error
-				state, err := w.Cancel(w.ctx, id, w.by())
+				out, err := w.Cancel(w.ctx, id, w.by())
 				w.check(err)
-				equal(w, "state", state, jobs.Cancelled)
+				equal(w, "state", out.State, jobs.Cancelled)
 			}
 			r := w.run(id)
 			equal(w, "run", words(r.State, r.FinishedAt, r.CancelRequestedAt, r.Queue),
@@ -39,9 +39,9 @@ var cancelClaims = []claim{
 		w.takeOne()
 		for range 2 {
 			w.tick(time.Second)
-			state, err := w.Cancel(w.ctx, id, w.by())
+			out, err := w.Cancel(w.ctx, id, w.by())
 			w.check(err)
-			equal(w, "state", state, jobs.Running)
+			equal(w, "state", out.State, jobs.Running)
 		}
 		equal(w, "cancel requested", w.run(id).CancelRequestedAt, start.Add(time.Second))
 		equal(w, "audit entries", len(audit(w)), 2)

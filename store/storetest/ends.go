@@ -76,7 +76,7 @@ func (w *world) ended(l store.Lease, s jobs.State, o jobs.Outcome) store.Finish 
 	return store.Finish{
 		Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Host: l.Host, Queue: "default",
 		Version: l.Run.Version, Priority: l.Run.Priority, Started: l.Started, Now: w.now, ExitCode: -1,
-		Schedule: l.Run.Schedule, Slices: l.Run.Slices + 1, CheckpointKey: l.Run.Keys.Checkpoint,
+		Schedule: l.Run.Schedule, Slices: l.Run.Slices + 1, CheckpointKey: l.Run.Keys.Checkpoint, Links: store.LinksOf(l.Run),
 		Transition: jobs.Transition{
 			State: s, Outcome: o, Counts: l.Run.Counts,
 			Error: &jobs.Failure{

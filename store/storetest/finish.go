@@ -181,9 +181,9 @@ func finishCancelled(w *world) {
 	leases := w.take(4)
 	w.tick(time.Second)
 	for _, l := range leases {
-		state, err := w.Cancel(w.ctx, l.Run.ID, w.by())
+		out, err := w.Cancel(w.ctx, l.Run.ID, w.by())
 		w.check(err)
-		equal(w, "state", state, jobs.Running)
+		equal(w, "state", out.State, jobs.Running)
 	}
 	refused := store.FinishResult{Err: store.ErrState, CancelAsked: true}
 	res := w.finish(w.succeeded(leases[0]), w.failed(leases[1]), w.retrying(leases[2], 0),

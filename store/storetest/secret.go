@@ -102,7 +102,7 @@ func (w *world) held(l store.Lease, secret string) store.Finish {
 	return store.Finish{
 		Run: l.Run.ID, Number: l.Run.Counts.Number, Job: l.Run.Job, Host: l.Host, Queue: "default",
 		Version: l.Run.Version, Priority: l.Run.Priority, Started: l.Started, Now: w.now, ExitCode: -1,
-		Schedule: l.Run.Schedule, Slices: l.Run.Slices + 1, CheckpointKey: l.Run.Keys.Checkpoint,
+		Schedule: l.Run.Schedule, Slices: l.Run.Slices + 1, CheckpointKey: l.Run.Keys.Checkpoint, Links: store.LinksOf(l.Run),
 		Signal: jobs.Signal{Void: true}, Held: secret,
 	}
 }
@@ -247,9 +247,9 @@ var heldClaims = []claim{
 		for _, l := range w.take(2) {
 			w.apply(w.held(l, "TOKEN"))
 		}
-		state, err := w.Cancel(w.ctx, ids[0], w.by())
+		out, err := w.Cancel(w.ctx, ids[0], w.by())
 		w.check(err)
-		equal(w, "state", state, jobs.Cancelled)
+		equal(w, "state", out.State, jobs.Cancelled)
 		equal(w, "held by", w.run(ids[0]).HeldBy, (*jobs.HeldBy)(nil))
 		n, err := w.DeleteJob(w.ctx, "a", nil, w.by())
 		w.check(err)

@@ -154,9 +154,9 @@ func sliceCancelled(w *world) {
 	equal(w, "started beside it", len(w.takeNone(ids[0])), 0)
 	w.tick(time.Second)
 	drainReady(w)
-	state, err := w.Cancel(w.ctx, ids[0], w.by())
+	out, err := w.Cancel(w.ctx, ids[0], w.by())
 	w.check(err)
-	equal(w, "state", state, jobs.Cancelled)
+	equal(w, "state", out.State, jobs.Cancelled)
 	w.woken()
 	r := w.run(ids[0])
 	equal(w, "run", words(r.State, r.HeldBy == nil, r.FinishedAt, r.CancelRequestedAt, r.AttemptAt, r.Slices, r.Continues),

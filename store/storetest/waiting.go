@@ -203,9 +203,9 @@ func waitingCancelled(w *world) {
 	equal(w, "claimed", len(w.take(9)), 0)
 	w.tick(time.Second)
 	drainReady(w)
-	state, err := w.Cancel(w.ctx, ids[0], w.by())
+	out, err := w.Cancel(w.ctx, ids[0], w.by())
 	w.check(err)
-	equal(w, "state", state, jobs.Cancelled)
+	equal(w, "state", out.State, jobs.Cancelled)
 	w.woken()
 	r := w.run(ids[0])
 	equal(w, "run", words(r.State, r.FinishedAt, r.CancelRequestedAt, r.AttemptAt),

@@ -71,9 +71,9 @@ func (w *walker) walkUpgrade() {
 func (w *walker) walkCancel() {
 	id := w.anyRun()
 	want, changed, wantErr := w.model.cancel(id, w.now)
-	state, err := w.Cancel(w.ctx, id, w.by())
+	out, err := w.Cancel(w.ctx, id, w.by())
 	w.sameErr(err, wantErr)
-	equal(w.world, "state", state, want)
+	equal(w.world, "state", out.State, want)
 	if changed {
 		w.wantAudit("cancel", id.String())
 	}

@@ -115,7 +115,7 @@ CREATE INDEX ticks_late ON ticks (late_at) WHERE late_at IS NOT NULL;
 CREATE TABLE lanes (
     id       INTEGER PRIMARY KEY,
     job      INTEGER NOT NULL REFERENCES jobs (id),
-    pool     INTEGER NOT NULL,              -- store.Pool
+    pool     INTEGER NOT NULL,              -- store.Pool, that of groups too
     held     TEXT    NOT NULL,              -- a secret that its runs wait for, :overlap or :checkpoint; '': none
     host     TEXT    NOT NULL,              -- host:port that they call; '': none
     ckey     TEXT    NOT NULL,              -- '=' and the key of concurrency; '': none
@@ -208,7 +208,7 @@ CREATE TABLE runs (
     started_at    INTEGER,                  -- start of the first attempt
     finished_at   INTEGER,
     cancel_at     INTEGER,                  -- a cancel was acknowledged
-    dealt_at      INTEGER,                  -- of a failure whose requeue has been deleted: when that one made it good
+    dealt_at      INTEGER,                  -- of a failure: when it was resolved or ignored; NULL: it was not
     max_attempts  INTEGER,                  -- the run's own cap
     timeout       INTEGER,                  -- the run's own, milliseconds
     queue         TEXT,                     -- set when it ends; until then the job's
@@ -236,7 +236,16 @@ CREATE TABLE runs (
     error_kind    TEXT,                     -- of the last attempt that failed
     error_type    TEXT,
     error_message TEXT,
-    folded        TEXT                      -- JSON: jobs.Folded; NULL: none
+    folded        TEXT,                     -- JSON: jobs.Folded; NULL: none
+    parent        BLOB,                     -- the group's run that it belongs to; NULL: none
+    place         INTEGER,                  -- its place among the members, from 0; -1: it merges them; NULL: of no group
+    members       INTEGER,                  -- of a group's run: how many members it has, -1: not known yet; NULL: it is none
+    tells         INTEGER,                  -- 1: an alert made it; 2: one that tells of alert.undelivered; NULL: none
+    long_at       INTEGER,                  -- when it has taken long; NULL: nobody asks, or it was told
+    interrupts    INTEGER,                  -- attempts in a row that the server ended, without a new checkpoint; NULL: 0
+    bulk          BLOB,                     -- the order that requeued it with many others; NULL: none
+    failure       INTEGER,                  -- of a failed one: failure_groups.id; NULL: it has not failed
+    dealt         INTEGER                   -- of a failed one: jobs.FailureStatus; NULL: it has not failed
 ) STRICT;
 
 -- Claim: the queued runs of a lane in order.
@@ -245,8 +254,27 @@ CREATE INDEX runs_queued ON runs (lane, rank) WHERE state = 2;
 CREATE INDEX runs_due ON runs (due_at, state) WHERE state IN (1, 4);
 -- Start: the runs of a process that died. Lists of what runs.
 CREATE INDEX runs_running ON runs (state) WHERE state IN (3, 5);
--- Lists of failures.
+-- Lists of failed runs.
 CREATE INDEX runs_failed ON runs (state) WHERE state = 7;
+-- Failures: lists by status; how many are open.
+CREATE INDEX runs_dealt ON runs (dealt, seq) WHERE dealt IS NOT NULL;
+-- Failures: those of a job that a success resolves, or that a filter names.
+CREATE INDEX runs_dealt_job ON runs (job, dealt, seq) WHERE dealt IS NOT NULL;
+-- Failures: those that are alike.
+CREATE INDEX runs_failure ON runs (failure, dealt, seq) WHERE failure IS NOT NULL;
+-- Alerts: those that could not be told and that nobody has dealt with.
+CREATE INDEX runs_untold ON runs (seq) WHERE dealt = 0 AND tells IS NOT NULL;
+-- Requeues: the runs of an order, those that have not ended.
+CREATE INDEX runs_bulk ON runs (bulk, state) WHERE bulk IS NOT NULL;
+-- Groups: the runs of one; those of them that have not ended.
+CREATE INDEX runs_parent ON runs (parent, place) WHERE parent IS NOT NULL;
+CREATE INDEX runs_parent_open ON runs (parent) WHERE parent IS NOT NULL AND state < 6;
+-- Lists of groups.
+CREATE INDEX runs_groups ON runs (seq, state) WHERE members IS NOT NULL;
+-- Deletion of a job: the groups that may name it.
+CREATE INDEX runs_groups_open ON runs (job, version) WHERE members IS NOT NULL AND state < 6;
+-- Events: what has taken long.
+CREATE INDEX runs_long ON runs (long_at) WHERE long_at IS NOT NULL;
 -- Lists of a job's runs; pruning; deletion of a job.
 CREATE INDEX runs_job ON runs (job);
 -- Lists by correlation id.
@@ -368,6 +396,120 @@ CREATE TABLE events (
     run     BLOB,
     data    TEXT    NOT NULL                -- JSON object
 ) STRICT;
+
+-- A group's run: what it is made of, from when it was made where its job does not say that, else from when it
+-- started.
+CREATE TABLE groups (
+    run      INTEGER PRIMARY KEY,           -- its number
+    doc      TEXT,                          -- jobs.Group, JSON; NULL: what the version of its job says, not started yet
+    keep_of  BLOB,                          -- the run it was requeued from, whose good members it keeps; NULL: none
+    depth    INTEGER NOT NULL,              -- 1: it is in no other group
+    phase    INTEGER NOT NULL,              -- store.GroupPhase
+    draft    TEXT,                          -- store.MergeDraft, JSON; NULL: it merges nothing
+    merge    BLOB,                          -- the merge run whose end is the group's; NULL: none was made
+    deadline INTEGER                        -- when members that have not ended are given up; NULL: never
+) STRICT;
+
+-- Claim: the groups that are to be ended.
+CREATE INDEX groups_phase ON groups (phase) WHERE phase IN (3, 4);
+-- Claim: the groups whose deadline comes next.
+CREATE INDEX groups_deadline ON groups (deadline) WHERE deadline IS NOT NULL;
+
+-- The members of a group's run, fixed when it starts.
+CREATE TABLE members (
+    parent INTEGER NOT NULL,                -- number of the group's run
+    place  INTEGER NOT NULL,                -- from 0, in the order of the document
+    name   TEXT    NOT NULL,
+    job    TEXT    NOT NULL,
+    run    BLOB,                            -- the newest of it; NULL: none could be made
+    PRIMARY KEY (parent, place)
+) STRICT, WITHOUT ROWID;
+
+-- Prune and requeue: the groups that a run is a member of.
+CREATE INDEX members_run ON members (run) WHERE run IS NOT NULL;
+
+-- Failures that are alike: of one job, kind, type and message without numbers and ids.
+CREATE TABLE failure_groups (
+    id            INTEGER PRIMARY KEY,
+    job           INTEGER NOT NULL REFERENCES jobs (id),
+    fingerprint   TEXT    NOT NULL,         -- jobs.Fingerprint
+    kind          TEXT    NOT NULL,
+    type          TEXT    NOT NULL,
+    message       TEXT    NOT NULL,         -- of the newest
+    count         INTEGER NOT NULL,         -- of all there were, those no longer kept too
+    first_at      INTEGER NOT NULL,
+    last_at       INTEGER NOT NULL,
+    ignored       INTEGER NOT NULL,         -- 1: what comes is ignored too
+    ignored_until INTEGER,                  -- until then; NULL: for good, or it is not
+    ignored_more  INTEGER NOT NULL,         -- failures that came while it was
+    UNIQUE (job, fingerprint)
+) STRICT;
+
+-- Failures: those that are ignored for a while.
+CREATE INDEX failure_groups_until ON failure_groups (ignored_until) WHERE ignored_until IS NOT NULL;
+
+-- What somebody, or a run that succeeded, has said of a failure.
+CREATE TABLE dealings (
+    run   INTEGER PRIMARY KEY,
+    by    TEXT    NOT NULL,                 -- "token NAME", "run ID"
+    note  TEXT,
+    until INTEGER                           -- of an ignored one
+) STRICT;
+
+-- Orders to deal with many failures, carried out in small steps.
+CREATE TABLE bulks (
+    id         INTEGER PRIMARY KEY,         -- with tail its public id, as that of a run
+    tail       INTEGER NOT NULL,
+    action     TEXT    NOT NULL,            -- requeue | resolve | ignore
+    doc        TEXT    NOT NULL,            -- store.Bulk, JSON
+    count      INTEGER NOT NULL,
+    done       INTEGER NOT NULL,            -- dealt with so far
+    skipped    INTEGER NOT NULL,            -- that had changed or could not be
+    skips      TEXT,                        -- JSON: why, of the first hundred
+    succeeded  INTEGER NOT NULL,            -- of its runs
+    failed     INTEGER NOT NULL,
+    cancelled  INTEGER NOT NULL,
+    state      INTEGER NOT NULL,            -- store.BulkState
+    reason     TEXT,                        -- why it was called off
+    next_at    INTEGER NOT NULL,            -- run_at of the next run
+    created_by TEXT,                        -- a token's name
+    created_at INTEGER NOT NULL,
+    ended_at   INTEGER                      -- when nothing of it was left to do
+) STRICT;
+
+-- Start: the orders that are under way.
+CREATE INDEX bulks_left ON bulks (id) WHERE ended_at IS NULL;
+
+-- Failures that an order has still to deal with.
+CREATE TABLE bulk_items (
+    bulk INTEGER NOT NULL,
+    run  INTEGER NOT NULL,
+    PRIMARY KEY (bulk, run)
+) STRICT, WITHOUT ROWID;
+
+-- Failed runs in a row, per job, schedule and the key that an alert counts by. A success deletes the row.
+CREATE TABLE streaks (
+    job      INTEGER NOT NULL REFERENCES jobs (id),
+    schedule TEXT    NOT NULL,              -- '': none
+    key      TEXT    NOT NULL,              -- '': all; else the alert's name, '=' and its key
+    count    INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at  INTEGER NOT NULL,
+    PRIMARY KEY (job, schedule, key)
+) STRICT, WITHOUT ROWID;
+
+-- What the alerts have told and have still to tell. Rows go as they have nothing more to say.
+CREATE TABLE folds (
+    alert TEXT NOT NULL,
+    sort  TEXT NOT NULL,                    -- fold: what is alike; told: a failure in a row that was told; rate: its messages of the last minute
+    key   TEXT NOT NULL,
+    at    INTEGER,                          -- when there is something to do; NULL: nothing
+    doc   TEXT NOT NULL,                    -- JSON
+    PRIMARY KEY (alert, sort, key)
+) STRICT, WITHOUT ROWID;
+
+-- Alerts: what is to be told next.
+CREATE INDEX folds_due ON folds (at) WHERE at IS NOT NULL;
 
 -- Facts about the file.
 CREATE TABLE meta (

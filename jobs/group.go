@@ -1,0 +1,65 @@
+package jobs
+
+// Bounds of groups (contract 8).
+const (
+	MaxMembers    = 10_000
+	MaxGroupDepth = 8
+	// MaxGroupPayloads bounds what the payloads of a group's members are together.
+	MaxGroupPayloads = 64 << 20
+	// MaxInlined is up to what size a merge's payload holds the results themselves.
+	MaxInlined = 1 << 20
+)
+
+// GroupJob is the name of the job whose runs are groups that no job describes.
+const GroupJob = "_group"
+
+// Group runs members side by side, then one merge run that gets all results, good and bad.
+type Group struct {
+	Members []Member `json:"members"`
+	Merge   *Merge   `json:"merge,omitempty"`
+	// Need is how many good members it takes for the merge, and for the group to succeed.
+	Need            Need      `json:"need,omitzero"`
+	Deadline        *Duration `json:"deadline,omitempty"`          // from the start; nil: none
+	OnMemberFailure string    `json:"on_member_failure,omitempty"` // wait | cancel_rest; "": wait
+}
+
+// Member is one of the runs of a group.
+type Member struct {
+	Name    string `json:"name"`
+	Job     string `json:"job"`
+	Payload Raw    `json:"payload,omitempty"` // a template over the group's payload; nil: all of that
+}
+
+// Merge is the run that gets the results.
+type Merge struct {
+	Job string `json:"job"`
+}
+
+// What on_member_failure may say.
+const (
+	MemberFailureWait       = "wait"
+	MemberFailureCancelRest = "cancel_rest"
+)
+
+// Need is how many members have to be good: a number, or a part of all. The zero value is all of them.
+type Need struct {
+	Count   *int // nil: see Percent
+	Percent int  // 1 to 100, rounded up; 0: all
+}
+
+// Of is how many of n members have to be good. It may be more than n: then no merge is made, but for 0
+// members, of which none has to be good.
+func (n Need) Of(members int) int {
+	switch {
+	case members == 0:
+		return 0
+	case n.Count != nil:
+		return *n.Count
+	case n.Percent > 0:
+		return (members*n.Percent + 99) / 100
+	}
+	return members
+}
+
+// CancelsRest reports whether the first bad member cancels the others.
+func (g *Group) CancelsRest() bool { return g.OnMemberFailure == MemberFailureCancelRest }

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+
+	"nightshift/jobs"
+)
+
+// KindAlert is the kind of documents of alerts.
+const KindAlert = jobs.RefAlert
+
+// Alerts holds what people were told of. The loop that tells reads events from a cursor on; which messages
+// come of them it decides by what it has kept here, and keeps that with the messages and the cursor.
+type Alerts interface {
+	// AlertCursor is the last event that was taken in.
+	AlertCursor(ctx context.Context) (int64, error)
+	// Folds are what was kept under these keys; those that are not there are left out.
+	Folds(ctx context.Context, keys []FoldKey) ([]Fold, error)
+	// DueFolds are some of those that have something to do by now, the earliest first; next: when the next
+	// one has, zero: none.
+	DueFolds(ctx context.Context, now jobs.Time, limit int) (due []Fold, next jobs.Time, err error)
+	// KeepAlerts keeps what the loop has decided, and makes the runs that tell, all in one transaction.
+	// ErrStale where the cursor is not the one that it was decided by: nothing is kept.
+	KeepAlerts(ctx context.Context, step AlertStep) ([]Submitted, error)
+	// Happened keeps an event that no change of a run tells of, such as that the disk is low.
+	Happened(ctx context.Context, e Event) error
+	// Undelivered counts runs of alerts that failed for good and that nobody has dealt with, up to 1,000,
+	// and gives the newest.
+	Undelivered(ctx context.Context) (n int, newest jobs.ID, err error)
+	// TellLong keeps an event for each run that has taken long by now, up to limit of them; next: when
+	// another one will have, zero: none.
+	TellLong(ctx context.Context, now jobs.Time, limit int) (told int, next jobs.Time, err error)
+	// TellStuck keeps an event for each queue whose oldest due run has waited for nothing but a worker
+	// since before a time, and takes back what was told of the others.
+	TellStuck(ctx context.Context, before, now jobs.Time) (told int, err error)
+	// TellMany keeps an event when so many failures are open as were not before.
+	TellMany(ctx context.Context, most int, now jobs.Time) (told bool, err error)
+}
+
+// Tell is what the end of an attempt says to those who watch.
+type Tell struct {
+	// Keys are what alerts count failed runs in a row by, besides job and schedule: the name of the alert,
+	// '=' and the value of its key.
+	Keys []string
+	// Succeeded: an alert asks for run.succeeded.
+	Succeeded bool
+	// ResolveEarlier: a success resolves earlier failures of the schedule, or the job.
+	ResolveEarlier bool
+	// Labels are those of the run.
+	Labels map[string]string
+}
+
+// FoldKey names what is kept for an alert.
+type FoldKey struct{ Alert, Sort, Key string }
+
+// Fold is something that is kept for an alert.
+type Fold struct {
+	FoldKey
+	At  jobs.Time // when there is something to do; zero: nothing
+	Doc jobs.Raw  // nil: it is to go
+}
+
+// AlertStep is what the loop has decided.
+type AlertStep struct {
+	Was, Cursor int64 // the one it was decided by, and the new one
+	Folds       []Fold
+	Subs        []Submission // runs that tell
+	Now         jobs.Time
+}

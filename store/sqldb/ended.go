@@ -1,0 +1,39 @@
+package sqldb
+
+import (
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// ended is a run that has ended in this transaction, whatever ended it.
+type ended struct {
+	id       jobs.ID
+	job      string
+	state    jobs.State
+	now      jobs.Time
+	links    store.Links
+	schedule string
+	failure  *jobs.Failure // of a failed one
+	attempts int           // that it had
+	finish   *store.Finish // that ended it; nil: nothing of it ran
+}
+
+func endedBy(f *store.Finish) *ended {
+	return &ended{
+		id: f.Run, job: f.Job, state: f.Transition.State, now: f.Now, links: f.Links, schedule: f.Schedule,
+		failure: f.Transition.Error, attempts: f.Number, finish: f,
+	}
+}
+
+// ended takes the end of a run in wherever it matters: as a failure or what makes one good, in its group,
+// and to those who are told. stop: runs with an attempt under way that is to end for that. The row of the
+// run says already that it has ended. Each path on which a run ends leads through here.
+func (s *Store) ended(tx Tx, e *ended) (stop []jobs.ID, err error) {
+	if err := s.failureEnded(tx, e); err != nil {
+		return nil, err
+	}
+	if err := s.tellEnded(tx, e); err != nil {
+		return nil, err
+	}
+	return s.groupEnded(tx, e)
+}
