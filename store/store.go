@@ -166,6 +166,8 @@ type Submission struct {
 	// run that stands, as from By.
 	Quiet bool
 	By    string
+	// Group is what a run of jobs.GroupJob is made of; nil: its job says what it does.
+	Group *jobs.Group
 }
 
 // Cancelled says what a Cancel did.
