@@ -25,23 +25,28 @@ func slackOf(n *notice) any {
 		"type": "header",
 		"text": map[string]any{"type": "plain_text", "text": slackPlain(title, slackHeader), "emoji": true},
 	}}
-	if text := slackFacts(n.facts); text != "" {
+	var whole slackBuilder // for notifications, and for servers that know no blocks
+	whole.escaped(title, slackText)
+	section := func(text string) {
+		if text == "" || len(blocks) == slackBlocks-1 {
+			return
+		}
 		blocks = append(blocks, slackSection(text))
-	}
-	for i := range n.parts {
-		if text := slackPart(&n.parts[i]); text != "" && len(blocks) < slackBlocks-2 {
-			blocks = append(blocks, slackSection(text))
+		if whole.fits("\n"+text, 0) {
+			whole.put("\n" + text)
 		}
 	}
-	if link := slackLink(n.url, "Open the run"); link != "" {
-		blocks = append(blocks, slackSection(link))
+	section(slackFacts(n.facts))
+	for i := range n.parts {
+		section(slackPart(&n.parts[i]))
 	}
+	section(slackLink(n.url, "Open the run"))
 	if n.foot != "" {
 		blocks = append(blocks, map[string]any{
 			"type": "context", "elements": []any{slackMarkdown(slackPlain(n.foot, slackText))},
 		})
 	}
-	return map[string]any{"text": slackPlain(title, slackText), "blocks": blocks}
+	return map[string]any{"text": whole.String(), "blocks": blocks}
 }
 
 func slackSection(text string) any {
