@@ -185,6 +185,9 @@ func (s *Store) removeJob(
 	tx Tx, row *storedJob, by store.By,
 ) (cancelled int, schedules []string, err error) {
 	s.forgetJob(row.job.Name)
+	if err := s.dropStreaks(tx, row.id); err != nil {
+		return 0, nil, err
+	}
 	if err := must(tx.Exec(updateJobDeleted, row.id, int64(by.Now))); err != nil {
 		return 0, nil, err
 	}

@@ -174,7 +174,7 @@ func (s *Store) shift(tx Tx, step time.Duration, now jobs.Time) error {
 	if step == 0 {
 		return nil
 	}
-	for _, q := range []string{updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted} {
+	for _, q := range []string{updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted, updateFoldsShifted} {
 		if _, err := tx.Exec(q, step.Milliseconds()); err != nil {
 			return err
 		}
