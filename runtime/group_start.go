@@ -16,7 +16,6 @@ type grouping struct {
 	at     jobs.Time         // of the times in start
 	failed *jobs.Failure     // why it does not start
 	over   *jobs.GroupEnding // nil: it is to start
-	merge  *jobs.Run         // of over
 }
 
 // startGroup works out what a group is made of. The store makes it all as it takes in the end of that: the
