@@ -83,4 +83,5 @@ var EventData = []any{
 	DependencyClosed{},
 	ScheduleMissed{},
 	ScheduleLate{},
+	GroupPartial{},
 }
