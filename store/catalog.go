@@ -15,8 +15,9 @@ type Catalog interface {
 	Save(ctx context.Context, c Changes, by By) (Saved, error)
 	Job(ctx context.Context, name string) (*jobs.Job, error)
 	Jobs(ctx context.Context, p Page) ([]*jobs.Job, string, error)
-	// DeleteJob is refused with *NamedError while another job names it.
-	DeleteJob(ctx context.Context, name string, ifMatch *int64, by By) (cancelled int, err error)
+	// DeleteJob is refused with *NamedError while another job, or an unfinished group, names it. stop: runs
+	// with an attempt under way that is to end, for they were members of its groups.
+	DeleteJob(ctx context.Context, name string, ifMatch *int64, by By) (cancelled int, stop []jobs.ID, err error)
 	PauseJob(ctx context.Context, name string, paused bool, note string, by By) (*jobs.Job, error)
 	Versions(ctx context.Context, job string, p Page) ([]jobs.Version, string, error)
 	Version(ctx context.Context, job string, version int) (*jobs.Version, error)
@@ -82,6 +83,7 @@ type Saved struct {
 	Jobs      []SavedJob
 	Documents []SavedDocument
 	Removed   []Removed
+	Stop      []jobs.ID // runs with an attempt under way that is to end: members of groups whose job prune removed
 }
 
 // SavedJob says what a PutJob did.
@@ -142,9 +144,27 @@ func (e *CircleError) Error() string {
 type NamedError struct {
 	Kind, Name string
 	By         []string // jobs, sorted
+	// Groups are unfinished runs of groups that name it, not all of them; By is nil then.
+	Groups []jobs.ID
 }
 
 func (e *NamedError) Error() string {
+	if len(e.Groups) > 0 {
+		return e.Kind + " " + e.Name + " is named by " + groupsInWords(e.Groups) +
+			", which did not end yet: wait for that, or cancel it first"
+	}
 	return e.Kind + " " + e.Name + " is named by job " + strings.Join(e.By, ", ") +
 		": change or delete that first"
+}
+
+// groupsInWords names some of the runs of groups.
+func groupsInWords(runs []jobs.ID) string {
+	if len(runs) == 1 {
+		return "the group " + runs[0].String()
+	}
+	names := make([]string, len(runs))
+	for i, id := range runs {
+		names[i] = id.String()
+	}
+	return "the groups " + strings.Join(names, ", ")
 }
