@@ -132,6 +132,9 @@ func (v *saving) checkRefs() error {
 			return err
 		}
 	}
+	if err := v.checkAlerts(); err != nil {
+		return err
+	}
 	return v.checkCircles()
 }
 

@@ -276,7 +276,7 @@ func groupSlots(w *world) {
 	w.workers = [store.Pools]int{2, 2, 2, 2}
 	w.jobs("a", "m")
 	j := webhook("g", "", `,"queue":"q","dependencies":["x"],"concurrency":{"limit":1},"rate":{"limit":9,"per":"1h"}`)
-	j.Webhook, j.Group = nil, groupOf("a", merged)
+	j.Webhook, j.Group = nil, groupDoc("a", merged)
 	w.put(j)
 	w.share(store.KindQueue, "q", `{"concurrency":1}`)
 	w.share(store.KindDependency, "x", `{"concurrency":1}`)
@@ -302,7 +302,7 @@ func groupSlots(w *world) {
 func groupPutBack(w *world) {
 	w.jobs("a")
 	j := webhook("g", "", `,"concurrency":{"limit":1}`)
-	j.Webhook, j.Group = nil, groupOf("a")
+	j.Webhook, j.Group = nil, groupDoc("a")
 	w.put(j)
 	ids := w.enqueueN(2, "g")
 	before := w.run(ids[0])

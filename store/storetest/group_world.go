@@ -11,11 +11,11 @@ import (
 
 // groupJob is a job that runs jobs side by side, as members m0, m1 and so on.
 func groupJob(name, members string, more ...func(*jobs.Group)) *jobs.Job {
-	j := &jobs.Job{Name: name, Group: groupOf(members, more...)}
+	j := &jobs.Job{Name: name, Group: groupDoc(members, more...)}
 	return j
 }
 
-func groupOf(members string, more ...func(*jobs.Group)) *jobs.Group {
+func groupDoc(members string, more ...func(*jobs.Group)) *jobs.Group {
 	g := &jobs.Group{Members: []jobs.Member{}}
 	for i, job := range strings.Fields(members) {
 		g.Members = append(g.Members, jobs.Member{Name: fmt.Sprintf("m%d", i), Job: job})
