@@ -6,10 +6,15 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // setupSlack has failures told to a sink.
@@ -248,11 +253,47 @@ func TestSetupsSideBySideHaveAlertsOfTheirOwn(t *testing.T) {
 	write(t, p.dir, "alerts.yaml", "alerts:\n- {name: team, on: [run.failed], run: alert-slack, if: 'labels.team == \"x\"'}\n")
 	p.cli("alerts", "set", "-f", "alerts.yaml").want(0).has("alert team created")
 	write(t, p.dir, "bad.yaml", "alerts:\n- {name: team, on: [run.failed], run: none}\n")
-	p.cli("alerts", "set", "-f", "bad.yaml").want(1).has("bad.yaml:2:43: alerts[0].run: there is no job none")
+	p.cli("alerts", "set", "-f", "bad.yaml").want(1).has("bad.yaml:2:39: alerts[0].run: there is no job none")
 	text := p.cli("export").want(0).stdout
 	write(t, p.dir, "all.yaml", text)
 	p.cli("apply", "-f", "all.yaml").want(0).has("alert team", "alert failures-slack")
 	p.cli("apply", "-f", "all.yaml", "--dry-run").want(0).has("unchanged")
 	write(t, p.dir, "all.yaml", strings.ReplaceAll(text, "labels.team == \"x\"", "labels.team == \"y\""))
 	p.cli("apply", "-f", "all.yaml", "--dry-run").want(0).has("alert team changed", "labels.team")
+}
+
+func TestSetupAsksForTheURLWithoutShowingIt(t *testing.T) {
+	k := newSlackSink(t, nil)
+	p := start(t, t.TempDir())
+	user, program := terminal(t)
+	shown := &lockedBuffer{}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(shown, user)
+	}()
+	cmd := exec.Command(binary, "alerts", "setup", "slack")
+	cmd.Dir, cmd.Env = p.dir, environment("NIGHTSHIFT_SERVER="+p.url)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.until("it asks", func() bool { return strings.Contains(shown.String(), "URL of the incoming webhook") })
+	p.until("nothing is shown", func() bool {
+		now, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
+		return err == nil && now.Lflag&unix.ECHO == 0
+	})
+	if _, err := user.WriteString(k.URL + slackPath + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, shown)
+	}
+	program.Close()
+	<-copied
+	if strings.Contains(shown.String(), "s3cr3t") || !strings.Contains(shown.String(), "a message that begins with TEST has come") {
+		t.Errorf("shown: %s", shown)
+	}
+	k.told(p, 1, "TEST: ")
 }
