@@ -2,6 +2,7 @@ package cli
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,7 +95,7 @@ func (s *session) lookAtTest(c *client.Client, correlation string, done *testedA
 	}
 	for i := range done.Told {
 		t := &done.Told[i]
-		for _, run := range list.Items {
+		for _, run := range slices.Backward(list.Items) { // the newer ones tell that it could not be told
 			if t.Said != "" || run.Labels[labelAlert] != t.Alert {
 				continue
 			}
