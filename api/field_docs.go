@@ -34,9 +34,10 @@ var fieldDocs = map[string]string{
 	"Job.inbound":    "Doors: POST /in/JOB/NAME makes a run where the sender's signature is right",
 	"Job.on_success": "Runs of other jobs that are made when a run of this one has succeeded",
 
-	"Webhook.url":              "http or https; may hold {{ expression }}",
-	"Webhook.headers":          "One set here wins over ours of that name; values may hold {{ expression }}",
-	"Webhook.body":             "A text, or JSON, with {{ expression }}; left out: the payload as it came",
+	"Webhook.url":     "http or https; may hold {{ expression }}",
+	"Webhook.headers": "One set here wins over ours of that name; values may hold {{ expression }}",
+	"Webhook.body": "A text, or JSON, with {{ expression }}, such as {{ slack(payload) }} of what an alert tells; left out: the " +
+		"payload as it came",
 	"Webhook.success":          "An expression over http and the run that says whether an answer is a success",
 	"Webhook.signing_secret":   `One such as "{{ secrets.SIGN }}", or a list of two while one is rotated`,
 	"Webhook.follow_redirects": "307 and 308, 3 at most",
@@ -52,8 +53,8 @@ var fieldDocs = map[string]string{
 	"Mail.to":      "Addresses; may hold {{ expression }}",
 	"Mail.cc":      "Addresses that get a copy",
 	"Mail.from":    "Left out: the server's --mail-from",
-	"Mail.subject": "One line; may hold {{ expression }}",
-	"Mail.body":    "Text; may hold {{ expression }}",
+	"Mail.subject": "One line; may hold {{ expression }}, such as {{ text(payload, 1) }} of what an alert tells",
+	"Mail.body":    "Text; may hold {{ expression }}, such as {{ text(payload) }} of what an alert tells",
 
 	"Group.members": "The runs of the group, in the order of the results; [] for none: the merge runs at once then",
 	"Group.merge":   "The run that gets the results when the last member has ended; left out: the group's result is null",

@@ -109,6 +109,7 @@ Nightshift-Continue: true
 				"the attempt, kind invalid.",
 		},
 	}},
+	{"alerts", alertPassages},
 }
 
 // chaptersText is all of them as Markdown.
