@@ -25,8 +25,7 @@ WHERE seq = $1`
 UPDATE runs
 SET due_at = $2, rank = $3, run_at = CASE state WHEN 1 THEN $2 ELSE run_at END
 WHERE seq = $1`
-	updateRequeuedTo = `UPDATE runs SET requeued_to = $2 WHERE seq = $1`
-	selectRunWhole   = `
+	selectRunWhole = `
 SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 	updateShifted = `
@@ -203,54 +202,58 @@ func (s *Store) RunNow(ctx context.Context, id jobs.ID, by store.By) error {
 // Requeue implements store.Queue.
 func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submitted, err error) {
 	err = s.write(ctx, func(tx Tx) error {
-		row, err := s.runRow(tx, rq.Of)
-		if err != nil {
+		if out, err = s.requeue(tx, &rq); err != nil || out.Duplicate {
 			return err
 		}
-		if !row.state.Terminal() {
-			return fmt.Errorf("run %s is %s: %w", rq.Of, row.state, store.ErrState)
-		}
-		if !row.requeuedTo.IsNil() {
-			next, err := s.runRow(tx, row.requeuedTo)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-			if err == nil && !next.state.Terminal() {
-				out, err = s.submittedRun(tx, row.requeuedTo, row.jobName)
-				return err
-			}
-		}
-		job, err := s.liveJob(tx, row.jobName)
-		if err != nil {
-			return err
-		}
-		run, err := s.successor(tx, &rq)
-		if err != nil {
-			return err
-		}
-		run.Job = row.jobName
-		if err := s.freeToRequeue(tx, job, &rq); err != nil {
-			return err
-		}
-		if rq.Reset {
-			if err := s.resetBatch(tx, job, run); err != nil {
-				return err
-			}
-		}
-		if err := s.insert(tx, job, run); err != nil {
-			return fmt.Errorf("requeue run %s: %w", rq.Of, err)
-		}
-		if err := keepUnique(tx, job, rq.Unique, run); err != nil {
-			return err
-		}
-		if err := must(tx.Exec(updateRequeuedTo, rq.Of.Seq(), rq.ID[:])); err != nil {
-			return err
-		}
-		out = submitted(run, false)
 		return s.audit(tx, rq.By, "requeue", "run", rq.Of.String(),
 			jobs.Raw(`{"run":"`+rq.ID.String()+`"}`))
 	})
 	return out, err
+}
+
+// requeue changes nothing where it refuses: there is no such run or job, the run has not ended, or another
+// stands by its unique key.
+func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err error) {
+	row, err := s.runRow(tx, rq.Of)
+	if err != nil {
+		return out, err
+	}
+	if !row.state.Terminal() {
+		return out, fmt.Errorf("run %s is %s: %w", rq.Of, row.state, store.ErrState)
+	}
+	if !row.requeuedTo.IsNil() {
+		next, err := s.runRow(tx, row.requeuedTo)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return out, err
+		}
+		if err == nil && !next.state.Terminal() {
+			return s.submittedRun(tx, row.requeuedTo, row.jobName)
+		}
+	}
+	job, err := s.liveJob(tx, row.jobName)
+	if err != nil {
+		return out, err
+	}
+	run, err := s.successor(tx, rq)
+	if err != nil {
+		return out, err
+	}
+	run.Job = row.jobName
+	if err := s.freeToRequeue(tx, job, rq); err != nil {
+		return out, err
+	}
+	if rq.Reset {
+		if err := s.resetBatch(tx, job, run); err != nil {
+			return out, err
+		}
+	}
+	if err := s.insert(tx, job, run); err != nil {
+		return out, fmt.Errorf("requeue run %s: %w", rq.Of, err)
+	}
+	if err := keepUnique(tx, job, rq.Unique, run); err != nil {
+		return out, err
+	}
+	return submitted(run, false), requeuedBy(tx, rq)
 }
 
 // successor is the run that a requeue makes.

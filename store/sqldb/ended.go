@@ -16,6 +16,10 @@ type ended struct {
 	failure  *jobs.Failure // of a failed one
 	attempts int           // that it had
 	finish   *store.Finish // that ended it; nil: nothing of it ran
+
+	// Of a failed one, once it was taken in as a failure.
+	fingerprint string
+	ignored     bool // it came while those alike are ignored: nobody is told
 }
 
 func endedBy(f *store.Finish) *ended {
