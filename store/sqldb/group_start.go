@@ -109,7 +109,7 @@ func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err er
 	run.Group, run.Place, run.RequeuedFrom = f.Run, place, of
 	bornWithoutJob(job, run)
 	if !of.IsNil() {
-		if err := takesPlace(tx, run); err != nil {
+		if err := requeuedBy(tx, run); err != nil {
 			return false, err
 		}
 	}
