@@ -91,7 +91,7 @@ type foldDoc struct {
 
 // foldPart is what came of one row of failed runs, so that its recovery can take it back.
 type foldPart struct {
-	Of   string     `json:"of,omitempty"`   // toldKey; "": of none, or of several
+	Of   string     `json:"of,omitempty"`  // toldKey; "": of none, or of several
 	All  []string   `json:"all,omitempty"` // these
 	Note *alertNote `json:"note"`
 }

@@ -70,9 +70,6 @@ type AlertUndelivered struct {
 // LabelAlert is the label of an alert's runs that holds its name.
 const LabelAlert = "alert"
 
-// RunSubject is the subject of events about a run.
-func RunSubject(id ID) string { return "run/" + id.String() }
-
 // AlertSubject is the subject of events about an alert.
 func AlertSubject(name string) string { return "alert/" + name }
 
