@@ -41,7 +41,7 @@ var inAlerts = newAlertEnvironment()
 // expressions are run on; the meter is the last.
 var alertNames = func() []string {
 	names := []string{"type", "subject"}
-	known := map[string]bool{"type": true, "subject": true}
+	known := map[string]bool{"type": true, "subject": true, "note": true, "events": true, "keys": true}
 	for _, data := range append([]any{AlertData{}}, EventData...) {
 		for _, name := range membersIn(data) {
 			if !known[name] {

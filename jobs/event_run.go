@@ -82,5 +82,5 @@ var EventData = []any{
 	DependencyOpened{},
 	DependencyClosed{},
 	ScheduleMissed{},
-	ScheduleLate{},
+	ScheduleLate{}, GroupPartial{},
 }
