@@ -102,9 +102,12 @@ func (c *call) runFilter() store.RunFilter {
 	return f
 }
 
-func listRuns(c *call) error {
+func listRuns(c *call) error { return c.answerRuns(c.runFilter()) }
+
+// answerRuns answers a page of runs.
+func (c *call) answerRuns(filter store.RunFilter) error {
 	page := c.page()
-	items, next, err := c.s.rt.Runs(c.ctx(), c.runFilter(), page)
+	items, next, err := c.s.rt.Runs(c.ctx(), filter, page)
 	if err != nil {
 		return within("query", err)
 	}
