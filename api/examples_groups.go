@@ -76,16 +76,14 @@ func sampleRemerged() wire.Run {
 	return r
 }
 
-// sampleMergePayload is what a merge run gets.
-const sampleMergePayload = `{
-  "group": "` + sampleGroup + `",
-  "succeeded": ["orders", "prices"], "failed": ["stock"], "missing": [],
-  "results": [
-    {"name": "orders", "job": "fetch-orders", "run": "` + sampleRun + `", "state": "succeeded",
-     "result": {"rows": 1402}, "error": null},
-    {"name": "stock", "job": "fetch-stock", "run": "` + sampleMember + `", "state": "failed",
-     "result": null, "error": {"kind": "http", "type": "http", "message": "503 Service Unavailable"}},
-    {"name": "prices", "job": "fetch-prices", "run": "` + sampleRequeue + `", "state": "succeeded",
-     "result": {"rows": 1402}, "error": null}
-  ]
-}`
+// sampleResults are what the merge of that group gets.
+func sampleResults() []wire.GroupResult {
+	result := func(name, id, state string) wire.GroupResult {
+		return wire.GroupResult{Name: name, Job: "fetch-" + name, Run: sampleID(id), State: new(state), Result: rawNull}
+	}
+	orders, stock := result("orders", sampleRun, "succeeded"), result("stock", sampleMember, "failed")
+	orders.Result = jobs.Raw(`{"rows": 1402}`)
+	failure := sampleFailure()
+	stock.Error = &wire.GroupError{Kind: failure.Kind, Type: failure.Type, Message: failure.Message}
+	return []wire.GroupResult{orders, stock}
+}

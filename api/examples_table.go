@@ -259,6 +259,7 @@ var samples = map[sampleKey][]sample{
 	{id: "get-checkpoint", status: 200}:          {{"offset", "", sampleCheckpoint}},
 	{id: "get-callback-checkpoint", status: 200}: {{"offset", "", sampleCheckpoint}},
 	{id: "put-callback-checkpoint"}:              {{"offset", "", sampleCheckpoint}},
+	{id: "get-callback-results", status: 200}:    {{"two", "", sampleResults()}},
 	{id: "post-progress"}: {
 		{"records", "", jobs.Raw(`{"done": 4900, "total": 10000, "note": "third file"}`)},
 		{"unknown", "Nobody knows how many there are", jobs.Raw(`{"done": 4900}`)},

@@ -17,7 +17,7 @@ func fieldDoc(schema, field string) string {
 // sharedDocs are schemas whose fields are those of another.
 var sharedDocs = map[string]string{
 	"Defaults":         "Job",
-	"StandingSchedule": "Schedule", "SchedulePreview": "Schedule", "Policy": "Retry", "GroupRequest": "Group", "TokenRequest": "Token", "Batch": "RunRequest", "RulesError": "Failure",
+	"StandingSchedule": "Schedule", "SchedulePreview": "Schedule", "Policy": "Retry", "GroupRequest": "Group", "GroupError": "Failure", "GroupResult": "GroupMember", "TokenRequest": "Token", "Batch": "RunRequest", "RulesError": "Failure",
 	"RulesHTTP": "HTTPFailure", "RulesExit": "ExitFailure", "RulesEnd": "Decision",
 	"RulesChecked": "Decision", "EffectiveRule": "Rule", "Watch": "Run", "Brief": "Run", "SecretUse": "Secret",
 	"Version": "Run",

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
@@ -207,4 +209,26 @@ func openMerge(g *store.GroupInfo) *jobs.Run {
 		}
 	}
 	return nil
+}
+
+// resultsBuffer is how much of the results is gathered before it is sent.
+const resultsBuffer = 32 << 10
+
+func getResults(c *call) error {
+	c.Response().Header().Set("Content-Type", "application/json")
+	out := bufio.NewWriterSize(paced{c}, resultsBuffer)
+	err := c.s.rt.Results(c.ctx(), c.attempt, out)
+	if err == nil {
+		err = out.Flush()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case c.Response().Committed:
+		c.s.log.Warn("the results of a group were cut off", "run", c.attempt.Run.String(), "error", err)
+		panic(http.ErrAbortHandler) // so that the reader sees it
+	case errors.Is(err, store.ErrNotFound):
+		return refuse(probNotFound, "the run merges no group: only a merge has results")
+	}
+	return err
 }

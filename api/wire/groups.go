@@ -56,3 +56,22 @@ type GroupCounts struct {
 	Missing    int `json:"missing"`
 	Unfinished int `json:"unfinished"`
 }
+
+// GroupResult is what became of a member, as the merge gets it: in results of its payload, and from its
+// callback.
+type GroupResult struct {
+	Name            string      `json:"name" doc:"In the group"`
+	Job             string      `json:"job"`
+	Run             jobs.ID     `json:"run" doc:"null: none could be made"`
+	State           *string     `json:"state" enum:"scheduled,queued,running,retrying,waiting,succeeded,failed,cancelled" doc:"Of that run; null: it is not kept any more"`
+	Result          jobs.Raw    `json:"result" doc:"Byte for byte as the job gave it; null: none"`
+	Error           *GroupError `json:"error" doc:"Why it failed; null: it did not"`
+	ResultTruncated bool        `json:"result_truncated,omitempty" doc:"The result was larger than 64 KiB and is null"`
+}
+
+// GroupError is the error of a member, as the merge gets it.
+type GroupError struct {
+	Kind    jobs.FailureKind `json:"kind"`
+	Type    string           `json:"type"`
+	Message string           `json:"message"`
+}
