@@ -61,7 +61,7 @@ func fileSchema(defs map[string]object) object {
 		"properties": object{
 			"defaults": documentedPart("Fields that hold for each job of this file which says nothing "+
 				"else. Maps such as labels, and objects such as retry, are merged member by member; "+
-				"webhook, script and mail only into jobs of that kind", orNullPart(object{"$ref": defsPrefix + "Defaults"})),
+				"webhook, script, mail and group only into jobs of that kind", orNullPart(object{"$ref": defsPrefix + "Defaults"})),
 			"policies": documentedPart("Named retry policies that jobs may start from: a list, or a map "+
 				"by name", listOrMap("Policy", namePattern)),
 			"queues": documentedPart("What runs wait in: a list, or a map by name. One that is named alone "+
@@ -110,7 +110,7 @@ var stateOfDocuments = []string{
 }
 
 // listedDefs are items of lists: nothing is merged into them, so what they need must stand there.
-var listedDefs = []string{"Rule", "Chain", "Door"}
+var listedDefs = []string{"Rule", "Chain", "Door", "Member", "Merge"}
 
 // adaptDef makes the schema of a type one of what people write.
 func adaptDef(name string, def object) {
@@ -247,7 +247,7 @@ func scheduleInJob(defs map[string]object) {
 
 func exactlyOneKind(job object) {
 	kinds := []object{}
-	for _, kind := range []string{jobs.KindWebhook, jobs.KindScript, jobs.KindMail} {
+	for _, kind := range []string{jobs.KindWebhook, jobs.KindScript, jobs.KindMail, jobs.KindGroup} {
 		kinds = append(kinds, holds(kind))
 	}
 	job["oneOf"] = kinds

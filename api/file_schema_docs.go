@@ -6,6 +6,7 @@ const (
 	answeredPattern = `^([0-9.]+d)?([0-9.]+(h|m|s|ms))*$` // of durations as the server writes them
 	durationPattern = `^(0|([0-9]+(\.[0-9]+)?(d|h|m|s|ms|µs|ns))+)$`
 	sizePattern     = `^[0-9]+(\.[0-9]+)? ?([kKmMgGtT][iI]?)?[bB]$`
+	needPattern     = `^(all|([1-9]|[1-9][0-9]|100)%)$`
 	uniquePattern   = `^(queued|active|([0-9]+(\.[0-9]+)?(d|h|m|s|ms|µs|ns))+)$`
 )
 
@@ -83,4 +84,11 @@ var fieldRules = map[string]object{
 	"Door.name":   {"pattern": namePattern},
 	"Door.verify": {"enum": []any{"github", "stripe", "standard-webhooks", "secret"}},
 	"Chain.job":   {"pattern": namePattern},
+
+	"Group.members":           {"maxItems": 10_000},
+	"Group.need":              {"default": "all"},
+	"Group.on_member_failure": {"enum": []any{"wait", "cancel_rest"}, "default": "wait"},
+	"Member.name":             {"pattern": namePattern},
+	"Member.job":              {"pattern": namePattern},
+	"Merge.job":               {"pattern": namePattern},
 }

@@ -162,7 +162,7 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{
 			"jobs:\n  a: {webhook: x, script: y}\n",
 			"f:2:16: jobs.a.webhook.url: want it to begin with http:// or https://\n" +
-				"f:2:27: jobs.a.script: want exactly one of webhook, script, mail: webhook is there too",
+				"f:2:27: jobs.a.script: want exactly one of webhook, script, mail, group: webhook is there too",
 		},
 		{"jobs: []\n---\njobs: []\n", "f:2:1: want one document: a second one begins here"},
 		{"jobs:\n\t- a\n", "f:2:1: not YAML: found character that cannot start any token"},
@@ -220,7 +220,7 @@ func TestFaultyJobsDoNotHideThoseOfOthers(t *testing.T) {
 		"{name: c}\n"))
 	want := "f:2:22: jobs[0].webhook: want an object, got a number\n" +
 		"f:3:10: jobs[1].name: " + errName.Error() + "\n" +
-		"f:4:3: jobs[2]: want exactly one of webhook, script, mail"
+		"f:4:3: jobs[2]: want exactly one of webhook, script, mail, group"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"nightshift/jobs"
@@ -11,7 +12,7 @@ import (
 type Catalog interface {
 	// Save saves what is given, all or none, in one transaction. Where all of it stands already
 	// nothing is written. Faults are an *EntryError for each bad entry, joined, of ErrStale,
-	// ErrExists, *SetError, *MissingRef and *CircleError; *NamedError for what prune must not remove.
+	// ErrExists, *SetError, *MissingRef, *CircleError and *NestingError; *NamedError for what prune must not remove.
 	Save(ctx context.Context, c Changes, by By) (Saved, error)
 	Job(ctx context.Context, name string) (*jobs.Job, error)
 	Jobs(ctx context.Context, p Page) ([]*jobs.Job, string, error)
@@ -128,14 +129,26 @@ func (e *MissingRef) Error() string {
 	return "there is no " + e.Kind + " " + e.Name + ": make it first, or in the same apply"
 }
 
-// CircleError is a job whose success would make a run of itself in the end.
+// CircleError is a job whose run would make a run of itself in the end: by on_success, or as a group by its
+// members and its merge.
 type CircleError struct {
 	Location string   // in the document of the entry
 	Path     []string // jobs, from that of the entry to itself
 }
 
 func (e *CircleError) Error() string {
-	return "a circle of on_success, which would never end: " + strings.Join(e.Path, " → ")
+	return "a circle of on_success, members and merges, which would never end: " + strings.Join(e.Path, " → ")
+}
+
+// NestingError is a group by which more groups stand inside one another than may.
+type NestingError struct {
+	Location string   // in the document of the entry
+	Path     []string // groups, from the outermost to the innermost
+}
+
+func (e *NestingError) Error() string {
+	return "groups stand " + strconv.Itoa(len(e.Path)) + " deep inside one another, by " +
+		strings.Join(e.Path, " → ") + ": want at most " + strconv.Itoa(jobs.MaxGroupDepth)
 }
 
 // NamedError refuses to delete what others name.
