@@ -3,7 +3,6 @@ package api
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"nightshift/api/wire"
@@ -36,25 +35,61 @@ func (c *call) readGroup(rq *runtime.GroupRequest) (keyAt string, err error) {
 		if size := len(body.Payload); size > jobs.MaxPayload {
 			faults = append(faults, payloadFault("payload", size))
 		}
-		return append(faults, c.notItsOwn(&body.Group)...)
+		faults = append(faults, jobs.CheckGroup("", rq.Group)...)
+		faults = append(faults, rq.Request.Check()...)
+		return append(faults, c.notItsOwn(rq.Group)...)
 	})
-	return keyAt, err
+	var p *problem
+	if !errors.As(err, &p) || p.kind != probInvalid {
+		return keyAt, err
+	}
+	more, err := c.missingJobs(rq.Group)
+	switch {
+	case err != nil:
+		return keyAt, err
+	case len(p.faults) == 1 && more == nil && len(body.Payload) > jobs.MaxPayload:
+		return keyAt, tooLarge(p.faults)
+	}
+	return keyAt, invalid(jobs.Besides(p.faults, more))
+}
+
+// eachJob gives each job that a group names, and where.
+func eachJob(g *jobs.Group, each func(location, job string)) {
+	for _, ref := range g.Jobs("") {
+		if ref.Name != "" {
+			each(ref.Location, ref.Name)
+		}
+	}
 }
 
 // notItsOwn are the jobs of a group that the token does not reach.
 func (c *call) notItsOwn(g *jobs.Group) (faults []jobs.Fault) {
-	check := func(location, job string) {
-		if job != "" && !c.who.reaches(job) {
+	eachJob(g, func(location, job string) {
+		if !c.who.reaches(job) {
 			faults = append(faults, jobs.Fault{Location: location, Message: noSuchJob})
 		}
-	}
-	for i := range g.Members {
-		check(fmt.Sprintf("members[%d].job", i), g.Members[i].Job)
-	}
-	if g.Merge != nil {
-		check("merge.job", g.Merge.Job)
-	}
+	})
 	return faults
+}
+
+// missingJobs are the jobs of a group that do not stand, located in the body.
+func (c *call) missingJobs(g *jobs.Group) (faults []jobs.Fault, err error) {
+	known := map[string]bool{}
+	eachJob(g, func(location, job string) {
+		stands, asked := known[job]
+		if !asked && err == nil {
+			_, failed := c.s.rt.Store().Job(c.ctx(), job)
+			if stands = failed == nil; !stands && !errors.Is(failed, store.ErrNotFound) {
+				err = failed
+			}
+			known[job] = stands
+		}
+		if !stands && c.who.reaches(job) {
+			missing := store.MissingRef{Kind: jobs.RefJob, Name: job}
+			faults = append(faults, jobs.Fault{Location: "body." + location, Message: missing.Error()})
+		}
+	})
+	return faults, err
 }
 
 // listGroups lists runs of groups.

@@ -83,7 +83,7 @@ func (c *call) runFilter() store.RunFilter {
 		Job: q.Get("job"), Schedule: q.Get("schedule"), Queue: q.Get("queue"),
 		CorrelationID: q.Get("correlation_id"), ErrorKind: q.Get("error_kind"),
 		ErrorType: q.Get("error_type"), Trigger: q.Get("trigger"), Q: q.Get("q"),
-		Allowed: c.who.Jobs,
+		Allowed: c.who.Jobs, Own: c.who.Name,
 	}
 	if !c.who.has(scopeRead) {
 		f.Creator = c.who.Name
