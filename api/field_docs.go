@@ -149,6 +149,17 @@ var fieldDocs = map[string]string{
 	"Schedule.end":   "No tick after",
 	"Schedule.late_after": "A tick that has not succeeded that long after it makes the event schedule.late; left out: one whose " +
 		"run has not started 15m after it",
+	"Apply.alerts": "Who is told of what",
+	"Alert.on": "The types of the events that are told. run.recovered is told only where the failure was",
+	"Alert.if": "An expression over type, subject and the members of the event's data, such as labels.team == \"data\"; " +
+		"left out: always. One that fails counts as true, and the message says so",
+	"Alert.run": "The job that tells: each message is a run of it, with the event as payload (CloudEvents 1.0 in JSON). " +
+		"slack(payload) and text(payload) in its templates render it",
+	"Alert.throttle": "The first event of a job and fingerprint is told at once, those that follow within the throttle in " +
+		"one summary at its end; 10m where left out",
+	"Alert.after": "Silent below that many failed runs in a row, told from it on; 1 where left out",
+	"Alert.key": "An expression, such as labels.customer: failed runs in a row are counted for each of its values alone; " +
+		"left out: per job and schedule",
 	"CatchUp.mode": "none; latest (where left out), one run for the newest tick that was missed; or all, one after another, " +
 		"the oldest first",
 	"CatchUp.window": "Older ones are skipped; left out: none are for latest, 24h for all",

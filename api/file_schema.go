@@ -25,6 +25,7 @@ func FileSchema() ([]byte, error) {
 	registry.Schema(reflect.TypeFor[jobs.Job](), true, "")
 	registry.Schema(reflect.TypeFor[jobs.Policy](), true, "")
 	registry.Schema(reflect.TypeFor[jobs.Schedule](), true, "")
+	registry.Schema(reflect.TypeFor[jobs.Alert](), true, "")
 	registry.Schema(reflect.TypeFor[wire.Queue](), true, "")
 	registry.Schema(reflect.TypeFor[wire.Dependency](), true, "")
 	text, err := json.Marshal(registry.Map())
@@ -71,9 +72,12 @@ func fileSchema(defs map[string]object) object {
 			"jobs": documentedPart("The jobs: a list, or a map by name", listOrMap("Job", namePattern)),
 			"schedules": documentedPart("When runs of jobs are made, beside those of the jobs' own schedules: a list, or "+
 				"a map by name", listOrMap("Schedule", namePattern)),
+			"alerts": documentedPart("Who is told of what: events that make runs of jobs which tell people; a list, or a "+
+				"map by name", listOrMap("Alert", namePattern)),
 		},
 		"anyOf": []object{
 			holds("jobs"), holds("schedules"), holds("policies"), holds("queues"), holds("dependencies"),
+			holds("alerts"),
 		},
 		"$defs": defs,
 	}
@@ -118,7 +122,10 @@ func adaptDef(name string, def object) {
 		delete(def, "required")
 	}
 	properties, _ := def["properties"].(object)
-	if name == "Job" || name == "Policy" {
+	if name == "Alert" {
+		def["required"] = []any{"on", "run"}
+	}
+	if name == "Job" || name == "Policy" || name == "Alert" {
 		for _, field := range stateOfDocuments {
 			delete(properties, field)
 		}

@@ -1,5 +1,7 @@
 package api
 
+import "nightshift/jobs"
+
 // Patterns of texts in documents.
 const (
 	urlPattern      = `^([hH][tT][tT][pP][sS]?://|\{\{)`
@@ -35,6 +37,12 @@ var fieldRules = map[string]object{
 	"Breaker.failures":       {"minimum": 1, "maximum": 1000, "default": 5},
 	"Breaker.open_for":       {"default": "30s"},
 	"Breaker.max_open":       {"default": "10m"},
+
+	"Alert.name":     {"pattern": namePattern},
+	"Alert.run":      {"pattern": namePattern},
+	"Alert.on":       {"minItems": 1, "uniqueItems": true, "items": object{"type": "string", "enum": jobs.EventTypes}},
+	"Alert.throttle": {"default": "10m"},
+	"Alert.after":    {"minimum": 1, "maximum": 1000, "default": 1},
 
 	"Schedule.name":     {"pattern": namePattern},
 	"Schedule.job":      {"pattern": namePattern},

@@ -27,6 +27,9 @@ type jobDocument jobs.Job
 // policyDocument is a policy so written.
 type policyDocument jobs.Policy
 
+// alertDocument is an alert so written.
+type alertDocument jobs.Alert
+
 // queueDocument and dependencyDocument are those so written.
 type (
 	queueDocument      wire.Queue
@@ -53,6 +56,7 @@ type applyDocument struct {
 	Dependencies []dependencyDocument `json:"dependencies,omitempty"`
 	Jobs         []jobDocument        `json:"jobs,omitempty"`
 	Schedules    []scheduleDocument   `json:"schedules,omitempty"`
+	Alerts       []alertDocument      `json:"alerts,omitempty"`
 }
 
 // Schema describes any JSON value.

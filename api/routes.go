@@ -86,8 +86,9 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), sharingRoutes(), runRoutes(), runActionRoutes(), groupRoutes(), checkpointRoutes(),
-		callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(), eventRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
+		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), alertRoutes(), sharingRoutes(), runRoutes(),
+		runActionRoutes(), groupRoutes(), checkpointRoutes(), callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(),
+		eventRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}

@@ -90,7 +90,7 @@ func TestParseFileKeepsThePayloadOfJSONByteForByte(t *testing.T) {
 	}
 }
 
-const wantWork = "want jobs, schedules, policies, queues or dependencies, each a list, or a map by name"
+const wantWork = "want jobs, schedules, policies, queues, dependencies or alerts, each a list, or a map by name"
 
 func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 	job := func(lines string) string { return "jobs:\n- name: a\n  script: x\n" + lines }
@@ -107,7 +107,6 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{"job: []\n", `f:1:1: job: unknown field: did you mean "jobs"?`},
 		{"webhook: x\njobs: []\n", "f:1:1: webhook: unknown field: it belongs to a job, in the " +
 			"list or map below jobs"},
-		{"alerts: {}\njobs: []\n", "f:1:1: alerts: unknown field: this version does not have it yet"},
 		{"policies: 5\n", "f:1:11: policies: want a list of policies, or a map of policies by name, " +
 			"got a number"},
 		{"policies:\n- {max_attempts: 3}\n", "f:2:3: policies[0]: want a name"},

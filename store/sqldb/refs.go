@@ -81,11 +81,17 @@ func namers(tx Tx, kind, name string) (by []string, err error) {
 	return by, err
 }
 
-// refuseNamed is a *store.NamedError where a job names what is to be deleted.
+// refuseNamed is a *store.NamedError where a job or an alert names what is to be deleted.
 func refuseNamed(tx Tx, kind, name string) error {
-	by, err := namers(tx, kind, name)
-	if err == nil && len(by) > 0 {
-		err = &store.NamedError{Kind: kind, Name: name, By: by}
+	e := &store.NamedError{Kind: kind, Name: name}
+	var err error
+	if e.By, err = namers(tx, kind, name); err == nil && kind == store.KindJob {
+		var alerts []*jobs.Alert
+		alerts, err = standingAlerts(tx)
+		e.Alerts = alertsRunning(alerts, name)
+	}
+	if err == nil && len(e.By)+len(e.Alerts) > 0 {
+		err = e
 	}
 	return err
 }
