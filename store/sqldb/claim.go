@@ -192,14 +192,11 @@ func (s *Store) shift(tx Tx, step time.Duration, now jobs.Time) error {
 	if step == 0 {
 		return nil
 	}
-<<<<<<< HEAD
-	for _, q := range []string{updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted, updateFoldsShifted} {
-=======
 	s.groups.known = false
 	for _, q := range []string{
 		updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted, updateDeadlinesShifted,
+		updateFoldsShifted,
 	} {
->>>>>>> ready-gstore
 		if _, err := tx.Exec(q, step.Milliseconds()); err != nil {
 			return err
 		}
