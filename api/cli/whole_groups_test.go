@@ -71,13 +71,13 @@ func TestCancelAndRequeueSayWhatBecomesOfMembers(t *testing.T) {
 
 func TestAGroupFileThatIsWrongIsToldWithItsPlaces(t *testing.T) {
 	p := start(t, t.TempDir())
-	p.put("fetch", doc{"script": "true"})
+	p.put("fetch", doc{"script": doc{"source": "true"}})
 	file := write(t, t.TempDir(), "group.yaml", `members:
   - {name: a, job: fetch}
   - {name: a, job: nobody}
 need: 3
 `)
-	p.cli("groups", "run", "-f", file).want(1).has("group.yaml:3:6: ", "group.yaml:3:", "there is no job nobody", "group.yaml:4:7: ")
+	p.cli("groups", "run", "-f", file).want(1).has("group.yaml:3:12: ", "group.yaml:3:20: ", "there is no job nobody", "group.yaml:4:7: ")
 	p.cli("groups", "run", "-f", write(t, t.TempDir(), "bad.yaml", "members: []\nsteps: []\n")).want(1).
 		has("bad.yaml:2:", `want "members"`)
 	p.cli("groups", "run", "-f", file, "--payload", "{").want(2)
