@@ -8,8 +8,9 @@ import (
 )
 
 const (
+	// It waits for no time: due_at is by when a callback must have come.
 	updateGroupWaiting = `
-UPDATE runs SET state = 5, members = $3
+UPDATE runs SET state = 5, members = $3, due_at = 0
 WHERE seq = $1 AND state = 3 AND number = $2 AND cancel_at IS NULL AND lane IS NOT NULL`
 	// What it brought is kept: a requeue may start it anew.
 	upsertGroupStarted = `
