@@ -148,9 +148,7 @@ func (r *Runtime) Cancel(ctx context.Context, id jobs.ID, by store.By) (jobs.Sta
 	if r.wrote(err) != nil {
 		return out.State, err
 	}
-	for _, run := range out.Stop {
-		r.stopAttempt(run, jobs.ErrCancelled)
-	}
+	r.stopAll(out.Stop)
 	if out.State == jobs.Cancelled {
 		r.endedIdle(id)
 	}
