@@ -67,7 +67,7 @@ func (r *Runtime) endGroup(ctx context.Context, g *store.EndedGroup) error {
 	}
 	var err error
 	if over.Failed+over.Missing > 0 && !over.CancelAsked && over.Merge == nil {
-		if over.Bad, err = r.badMembers(ctx, g.Run.ID); err != nil {
+		if over.Bad, err = r.badMembers(ctx, g); err != nil {
 			return err
 		}
 	}
@@ -85,18 +85,14 @@ func (r *Runtime) endGroup(ctx context.Context, g *store.EndedGroup) error {
 }
 
 // badMembers are the first members of a group that were not good, those that failed before the others.
-func (r *Runtime) badMembers(ctx context.Context, group jobs.ID) (failed []jobs.BadMember, err error) {
+func (r *Runtime) badMembers(ctx context.Context, g *store.EndedGroup) (failed []jobs.BadMember, err error) {
 	var others []jobs.BadMember
+	group, deadline := g.Run.ID, jobs.Time(0)
+	if d := g.Group.Doc.Deadline; d != nil {
+		deadline = g.Started.Add(d.Std())
+	}
 	err = r.persist(ctx, "the members of group "+group.String(), func() error {
 		failed, others = nil, nil
-		info, err := r.store.Group(ctx, group)
-		if err != nil {
-			return err
-		}
-		deadline := jobs.Time(0)
-		if d := info.Doc.Deadline; d != nil {
-			deadline = info.Deadline
-		}
 		for page := (store.Page{Limit: 1000}); len(failed) < jobs.MaxBadNamed; {
 			list, next, err := r.store.Members(ctx, group, page)
 			if err != nil {
