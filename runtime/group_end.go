@@ -84,6 +84,16 @@ func (r *Runtime) endGroup(ctx context.Context, g *store.EndedGroup) error {
 	return nil
 }
 
+// groupOver tells of a group that has succeeded though not all of its members are good.
+func (r *Runtime) groupOver(c *completion) {
+	over := c.group.over
+	if over == nil || c.finish.Transition.State != jobs.Succeeded || over.Failed+over.Missing == 0 {
+		return
+	}
+	r.log.Warn("a group has succeeded without some of its members", append(runAttrs(c.lease),
+		"succeeded", over.Succeeded, "failed", over.Failed, "missing", over.Missing)...)
+}
+
 // badMembers are the first members of a group that were not good, those that failed before the others.
 func (r *Runtime) badMembers(ctx context.Context, g *store.EndedGroup) (failed []jobs.BadMember, err error) {
 	var others []jobs.BadMember

@@ -91,7 +91,7 @@ type groupStarting struct {
 func (s *groupStarting) draft() (*store.GroupStart, *jobs.Failure, error) {
 	run, doc := s.lease.Run, &s.lease.Group.Doc
 	if depth := s.lease.Group.Depth; depth > jobs.MaxGroupDepth {
-		return nil, invalid("this group would stand %d deep in others: want at most %d", depth, jobs.MaxGroupDepth), nil
+		return nil, invalid("this group would stand %d deep: want at most %d groups inside one another", depth, jobs.MaxGroupDepth), nil
 	}
 	prepared, err := jobs.Prepare(jobs.Spec{Group: doc})
 	if err != nil {
@@ -253,6 +253,27 @@ func (r *Runtime) draftMerge(
 	run := next.sub.Run
 	run.ID, run.OperationID, run.Payload, run.Place = jobs.NilID, jobs.NilID, nil, -1
 	return run, nil, nil
+}
+
+// maxToldMembers is how many members a log names that were made failed.
+const maxToldMembers = 10
+
+// membersMade tells of members that were made failed.
+func (r *Runtime) membersMade(group *jobs.Run, start *store.GroupStart) {
+	failed := 0
+	for i := range start.Members {
+		run := start.Members[i].Sub.Run
+		if run == nil || run.State != jobs.Failed {
+			continue
+		}
+		if failed++; failed <= maxToldMembers {
+			r.bornFailed(run, "group", group.ID.String())
+		}
+	}
+	if failed > maxToldMembers {
+		r.log.Error("more members of a group failed before they could start", "group", group.ID.String(),
+			"job", group.Job, "count", failed-maxToldMembers)
+	}
 }
 
 func invalid(format string, args ...any) *jobs.Failure {
