@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"nightshift/jobs"
@@ -87,8 +88,19 @@ type groupStarting struct {
 	size   int                          // of the payloads so far
 }
 
-// draft gives why the group cannot start as a failure; the error is the cause with which ctx has ended.
-func (s *groupStarting) draft() (*store.GroupStart, *jobs.Failure, error) {
+// draft gives why the group cannot start as a failure; the error is the cause with which ctx has ended. What
+// goes wrong in the server itself is one of this group alone.
+func (s *groupStarting) draft() (start *store.GroupStart, failure *jobs.Failure, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("the start of a group panicked", append(runAttrs(*s.lease), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
+			start, failure, err = nil, invalid("the server failed to start it: %v", p), nil
+		}
+	}()
+	return s.drafted()
+}
+
+func (s *groupStarting) drafted() (*store.GroupStart, *jobs.Failure, error) {
 	run, doc := s.lease.Run, &s.lease.Group.Doc
 	if depth := s.lease.Group.Depth; depth > jobs.MaxGroupDepth {
 		return nil, invalid("this group would stand %d deep: want at most %d groups inside one another", depth, jobs.MaxGroupDepth), nil
