@@ -193,9 +193,9 @@ func groupDeadline(w *world) {
 	w.put(groupJob("inner", "a b"))
 	groupJobs(w, "a a inner b", merged, needs(1))
 	w.pause("b", true, "")
+	other := w.group("inner")
 	g := w.group("g", withinDeadline(w, time.Hour))
 	id := g.Run.ID
-	other := w.group("inner")
 	w.apply(w.started(w.groupLease()))
 	inner := w.members(id)[2].ID
 	w.succeed(w.memberLease(id, 0))
