@@ -153,6 +153,7 @@ func (r *Runtime) Cancel(ctx context.Context, id jobs.ID, by store.By) (jobs.Sta
 		r.endedIdle(id)
 	}
 	r.hub.changed(id)
+	r.hub.cascaded() // what stands in it ends with a group
 	return out.State, nil
 }
 

@@ -208,6 +208,9 @@ type goneJob struct {
 // attempt.
 func (s *Store) removeJob(tx Tx, row *storedJob, by store.By) (gone goneJob, err error) {
 	s.forgetJob(row.job.Name)
+	if err := s.dropStreaks(tx, row.id); err != nil {
+		return gone, err
+	}
 	if err := must(tx.Exec(updateJobDeleted, row.id, int64(by.Now))); err != nil {
 		return gone, err
 	}

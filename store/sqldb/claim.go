@@ -195,6 +195,7 @@ func (s *Store) shift(tx Tx, step time.Duration, now jobs.Time) error {
 	s.groups.known = false
 	for _, q := range []string{
 		updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted, updateDeadlinesShifted,
+		updateFoldsShifted,
 	} {
 		if _, err := tx.Exec(q, step.Milliseconds()); err != nil {
 			return err

@@ -205,7 +205,9 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 		}
 		_, err := s.ended(tx, &ended{
 			id: run.ID, job: job.name, state: run.State, now: run.CreatedAt, links: store.LinksOf(run),
-			schedule: run.Schedule, failure: run.Error,
+			schedule: run.Schedule, failure: run.Error, tell: store.Tell{
+				Keys: run.AlertKeys, Labels: run.Labels, CorrelationID: run.CorrelationID,
+			},
 		})
 		return err
 	case run.State == jobs.Queued:

@@ -137,6 +137,9 @@ func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool,
 			}
 			if at.ticks {
 				s.ticksPruned = now
+				if err := s.pruneStreaks(tx, now); err != nil {
+					return err
+				}
 			}
 		}
 		if left > 0 && at.ticks && !at.checkpoints {

@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Tokens", tokenClaims},
 		{"Secrets", secretClaims},
 		{"Events", eventClaims},
+		{"Alerts", alertClaims},
 		{"Ledger", ledgerClaims},
 		{"Schedules", slices.Concat(scheduleClaims, scheduleListClaims)},
 		{"ScheduleDocuments", scheduleDocumentClaims},

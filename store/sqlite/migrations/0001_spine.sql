@@ -263,7 +263,7 @@ CREATE INDEX runs_dealt_job ON runs (job, dealt, seq) WHERE dealt IS NOT NULL;
 -- Failures: those that are alike.
 CREATE INDEX runs_failure ON runs (failure, dealt, seq) WHERE failure IS NOT NULL;
 -- Alerts: those that could not be told and that nobody has dealt with.
-CREATE INDEX runs_untold ON runs (seq) WHERE dealt = 0 AND tells IS NOT NULL;
+CREATE INDEX runs_untold ON runs (dealt, seq) WHERE tells IS NOT NULL;
 -- Requeues: the runs of an order, those that have not ended.
 CREATE INDEX runs_bulk ON runs (bulk, state) WHERE bulk IS NOT NULL;
 -- Groups: the runs of one; those of them that have not ended.
@@ -513,7 +513,7 @@ CREATE TABLE streaks (
 -- What the alerts have told and have still to tell. Rows go as they have nothing more to say.
 CREATE TABLE folds (
     alert TEXT NOT NULL,
-    sort  TEXT NOT NULL,                    -- fold: what is alike; told: a failure in a row that was told; rate: its messages of the last minute
+    sort  TEXT NOT NULL,                    -- jobs.AlertFold and so on
     key   TEXT NOT NULL,
     at    INTEGER,                          -- when there is something to do; NULL: nothing
     doc   TEXT NOT NULL,                    -- JSON
