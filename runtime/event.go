@@ -186,6 +186,9 @@ func (r *Runtime) finished(c completion) {
 		return Event{Kind: kind, Run: &run, Attempt: attemptOf(&c.finish)}
 	})
 	r.logEnd(c)
+	if t.State == jobs.Failed && c.lease.Run.Tells != jobs.TellsNothing {
+		r.undelivered(c.lease.Run, t.Error)
+	}
 	r.spawned(&c.finish)
 }
 

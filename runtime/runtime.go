@@ -55,6 +55,8 @@ type Runtime struct {
 	ids   *jobs.IDs
 	plans plans
 
+	alerts alerts
+
 	secrets  *Secrets
 	prepared preparedSpecs
 	served   served
@@ -134,6 +136,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r.setBack.Store(true) // while nothing ran, nobody saw it
 	r.hub.init()
+	r.alerts.init()
 	r.ends.init()
 	r.notes.init()
 	r.waits.init()
@@ -177,6 +180,7 @@ func (r *Runtime) Start() {
 	r.upkeep.Go(r.expire)
 	r.upkeep.Go(r.keepNotes)
 	r.upkeep.Go(r.tick)
+	r.upkeep.Go(r.tellAlerts)
 	r.upkeep.Go(r.maintain)
 	r.upkeep.Go(r.flushLogs)
 }
