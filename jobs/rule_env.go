@@ -22,7 +22,7 @@ var (
 	inRules = newEnvironment("rules", functions, noSecrets,
 		"error", "http", "exit", "output", "attempt", "max_attempts", "elapsed", "payload", "job",
 		"progress")
-	inTemplates = newEnvironment("templates", textFunctions, onlyChains,
+	inTemplates = newEnvironment("templates", messageFunctions, onlyChains,
 		"payload", "run", "job", "checkpoint", "secrets")
 	inHost    = newEnvironment("the host of a URL", textFunctions, fixedHost, "payload", "job")
 	inSuccess = newEnvironment("success", functions, noSecrets,

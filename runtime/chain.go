@@ -65,8 +65,12 @@ type draft struct {
 // newRun drafts a run of the job as it stands: its keys are fixed, and its webhook's host where the
 // payload names it.
 func (r *Runtime) newRun(rq *jobs.Request, job *planned, now jobs.Time) draft {
-	run := jobs.NewRun(r.ids.Next(now.Std()), rq, job.plan.Job, now)
-	run.Version = job.plan.Job.Version
+	return r.fitted(jobs.NewRun(r.ids.Next(now.Std()), rq, job.plan.Job, now), job)
+}
+
+// fitted drafts a run, of the job as it stands.
+func (r *Runtime) fitted(run *jobs.Run, job *planned) draft {
+	run.Version, run.Queue = job.plan.Job.Version, job.plan.Job.QueueOf()
 	d := draft{sub: store.Submission{Run: run}, tell: func(run *jobs.Run, failure *jobs.Failure) store.Tell {
 		return r.tellOf(run, jobs.Failed, failure, job.plan.Job)
 	}}
