@@ -144,7 +144,7 @@ func (l *alertLoop) step(list []standingAlert) (more bool, wait time.Duration, e
 	}
 	wait = alertRest
 	if next != 0 {
-		wait = min(wait, max(0, l.clock.until(next)))
+		wait = min(wait, max(time.Millisecond, next.Sub(d.now))) // by the clock of the store, whatever the wall's shows
 	}
 	return false, wait, nil
 }
