@@ -115,6 +115,7 @@ type Bulk struct {
 	IDs       []jobs.ID     `json:"-"`                    // these; nil: those of Filter
 	Patch     jobs.Raw      `json:"patch,omitempty"`      // RFC 7396, on each payload; nil: none
 	Every     jobs.Duration `json:"every,omitempty"`      // between the times at which its runs are due
+	Rate      string        `json:"rate,omitempty"`       // as which it was given
 	StopAfter int           `json:"stop_after,omitempty"` // 0: never
 	Note      string        `json:"note,omitempty"`
 	Until     jobs.Time     `json:"until,omitempty"` // of ignore

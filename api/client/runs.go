@@ -57,11 +57,7 @@ func (c *Client) Batch(ctx context.Context, list []Request) (done wire.Briefs, e
 
 // Runs lists runs. filter holds parameters of GET /v1/runs.
 func (c *Client) Runs(ctx context.Context, filter url.Values, p Page) (list wire.Runs, err error) {
-	q := url.Values{}
-	for name, values := range filter {
-		q[name] = values
-	}
-	_, err = c.answer(ctx, call{method: "GET", path: "/v1/runs", query: p.add(q)}, &list)
+	_, err = c.answer(ctx, call{method: "GET", path: "/v1/runs", query: p.with(filter)}, &list)
 	return list, err
 }
 
