@@ -55,13 +55,5 @@ func (cmd requeueCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case cmd.Wait:
-		return s.await(c, run)
-	case s.out.json:
-		s.out.value(&run)
-	default:
-		s.out.line("%s %s", run.ID, clean(run.State))
-	}
-	return nil
+	return s.requeued(c, &run, cmd.Wait)
 }
