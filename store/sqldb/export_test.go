@@ -146,6 +146,7 @@ func (t *failingTx) Query(query string, each func(Row) error, args ...driver.Val
 // Statements are all that the package executes, by name.
 var Statements = map[string]string{
 	"selectWaitingOf":          selectWaitingOf,
+	"selectAlerts":             selectAlerts,
 	"selectSlicedOf":           selectSlicedOf,
 	"updateWaitingShifted":     updateWaitingShifted,
 	"selectContinues":          selectContinues,
