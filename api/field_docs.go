@@ -142,7 +142,7 @@ var fieldDocs = map[string]string{
 	"Schedule.late_after": "A tick that has not succeeded that long after it makes the event schedule.late; left out: one whose " +
 		"run has not started 15m after it",
 	"Apply.alerts": "Who is told of what",
-	"Alert.on": "The types of the events that are told. run.recovered is told only where the failure was",
+	"Alert.on":     "The types of the events that are told. run.recovered is told only where the failure was",
 	"Alert.if": "An expression over type, subject and the members of the event's data, such as labels.team == \"data\"; " +
 		"left out: always. One that fails counts as true, and the message says so",
 	"Alert.run": "The job that tells: each message is a run of it, with the event as payload (CloudEvents 1.0 in JSON). " +
