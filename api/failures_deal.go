@@ -102,9 +102,20 @@ func requeueFailure(c *call) error {
 	}
 	payload := body.Payload
 	if body.Patch != nil {
-		payload = jobs.MergePatch(f.Run.Payload, body.Patch)
+		if payload, err = jobs.MergePatch(f.Run.Payload, body.Patch); err != nil {
+			return badPatch(err)
+		}
 	}
 	return c.requeue(f.Run, wire.Requeue{Payload: payload, Reset: body.Reset, Note: body.Note})
+}
+
+// badPatch says why what a patch makes is no payload.
+func badPatch(err error) error {
+	var large *jobs.TooLargeError
+	if errors.As(err, &large) {
+		return within("body", err)
+	}
+	return fault("body.patch", "%s", err)
 }
 
 // checkPatch wants a merge patch to be an object: any other would be a payload for all.
