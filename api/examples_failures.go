@@ -86,7 +86,7 @@ func sampleStoppedOrder() wire.Order {
 func sampleTried() wire.OrderTried {
 	return wire.OrderTried{Count: 214, Samples: []wire.OrderSample{{
 		ID: sampleID(sampleRun), Job: "nightly-sync", Before: jobs.Raw(`{"since":"2026-11-29","mode":"full"}`),
-		After: jobs.Raw(`{"since":"2026-11-29", "mode":"delta"}`),
+		After: jobs.Raw(`{"since":"2026-11-29","mode":"delta"}`),
 	}}}
 }
 

@@ -259,7 +259,7 @@ func TestAPatchChangesThePayloadOfARequeue(t *testing.T) {
 	f.down.Store(false)
 	run := ts.call("POST", "/v1/failures/"+id+"/requeue", `{"patch":{"page":null,"deep":{"y":3},"new":1e2}}`).want(202)
 	ts.until(run.field("id"), "succeeded")
-	if got, want := f.bodies(), `{"keep": 1.50, "deep": {"x": 1, "y": 3}, "new": 1e2}`; len(got) != 1 || got[0] != want {
+	if got, want := f.bodies(), `{"keep":1.50,"deep":{"x":1,"y":3},"new":1e2}`; len(got) != 1 || got[0] != want {
 		t.Errorf("it was called with %s, want %s", got, want)
 	}
 	if run.field("operation_id") != run.field("id") {

@@ -90,7 +90,7 @@ func TestADryRunShowsWhatAnOrderWouldDoAndChangesNothing(t *testing.T) {
 	ts.flakyJob("a")
 	id := ts.failed("a", `{"n":1,"page":2}`)
 	tried := ts.call("POST", "/v1/failures/requeue", `{"all":true,"patch":{"page":null},"dry_run":true}`).want(200)
-	if !strings.Contains(string(tried.body), `"before":{"n":1,"page":2},"after":{"n": 1}`) {
+	if !strings.Contains(string(tried.body), `"before":{"n":1,"page":2},"after":{"n":1}`) {
 		t.Errorf("%s", tried.body)
 	}
 	tried.wantFields(map[string]string{"count": "1", "samples.0.id": id, "samples.0.job": "a", "samples.0.skip": ""})
@@ -123,7 +123,7 @@ func TestAnOrderRequeuesWhatItNamesAndSaysHowItStands(t *testing.T) {
 		"succeeded": "2", "failed": "0", "cancelled": "0", "rate": "20/s", "stop_after": "2", "note": "mended", "reason": "",
 	})
 	got := f.bodies()
-	if slices.Sort(got); !slices.Equal(got, []string{`{"n": 0, "more": true}`, `{"n": 2, "more": true}`}) {
+	if slices.Sort(got); !slices.Equal(got, []string{`{"n":0,"more":true}`, `{"n":2,"more":true}`}) {
 		t.Errorf("it was called with %s", got)
 	}
 	if ts.failures("") != ids[1] {
