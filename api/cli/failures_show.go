@@ -198,6 +198,6 @@ func whatNext(f *wire.FailureDetail) []string {
 	return append(do,
 		me+" logs "+id, "what it printed",
 		me+" failures groups --fingerprint "+f.Fingerprint, "how many are alike",
-		me+" failures requeue --fingerprint "+f.Fingerprint+" --dry-run", "what it would be to run all of these again",
+		me+" failures requeue --fingerprint "+f.Fingerprint+" --dry-run", "what running all of them again would do",
 	)
 }
