@@ -158,9 +158,9 @@ func TestFailuresAreFilteredByWhatTheyAre(t *testing.T) {
 	}
 	ts.call("GET", "/v1/failures/nonsense", "").problem(probNotFound)
 	ts.call("GET", "/v1/failures/"+sampleRun, "").problem(probNotFound)
-	ok := ts.enqueue("a", `{"delay":"1h"}`)
-	ts.call("GET", "/v1/failures/"+ok, "").problem(probNotFound)
-	ts.call("POST", "/v1/failures/"+ok+"/resolve", "").problem(probNotFound)
+	waits := ts.enqueue("a", `{"delay":"1h"}`)
+	ts.call("GET", "/v1/failures/"+waits, "").problem(probNotFound)
+	ts.call("POST", "/v1/failures/"+waits+"/resolve", "").problem(probNotFound)
 }
 
 // Case 138: resolved ones do not come back and are not counted as open.
@@ -210,8 +210,7 @@ func TestTheEndOfARequeueDecidesAboutItsFailure(t *testing.T) {
 	if got := ts.failures(""); got != second || ts.failures("?status=requeued") != first {
 		t.Errorf("after a requeue that failed %s is open", got)
 	}
-	held := ts.call("POST", "/v1/jobs/a/pause", "").want(200)
-	_ = held
+	ts.call("POST", "/v1/jobs/a/pause", "").want(200)
 	third := ts.call("POST", "/v1/failures/"+second+"/requeue", "").want(202).field("id")
 	if got := ts.call("POST", "/v1/failures/"+second+"/requeue", "").want(200).field("id"); got != third {
 		t.Errorf("requeued twice at once: %s and %s", third, got)

@@ -226,13 +226,16 @@ func stopOrder(c *call) error {
 	if err != nil {
 		return err
 	}
-	if info, err = c.s.rt.StopBulk(c.ctx(), info.ID, c.by("")); errors.Is(err, store.ErrNotFound) {
+	stopped, err := c.s.rt.StopBulk(c.ctx(), info.ID, c.by(""))
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return noOrder()
-	}
-	if err != nil {
+	case errors.Is(err, store.ErrState):
+		return getOrder(c) // it was over, perhaps just now
+	case err != nil:
 		return err
 	}
-	return c.answerOrder(info)
+	return c.answerOrder(stopped)
 }
 
 func (c *call) answerOrder(info *store.BulkInfo) error {

@@ -172,7 +172,7 @@ func orderText(o *wire.Order) string {
 func (s *session) printOrder(o *wire.Order) {
 	s.out.line("%s.", orderText(o))
 	if o.Reason != nil {
-		s.out.line("It was called off: %s.", clean(*o.Reason))
+		s.out.line("It was stopped: %s.", clean(*o.Reason))
 	}
 	if len(o.Skips) > 0 {
 		s.out.line("")
