@@ -4,6 +4,7 @@ import "maps"
 
 // What the statements of failures must read.
 func init() {
+	allowed["insertBulkItems"] = struct{ steps, why string }{"SCAN 10-ROW VALUES CLAUSE", "ten rows are written"}
 	maps.Copy(index, map[string]string{
 		"upsertFailureGroup":       "",
 		"updateFailed":             "INTEGER PRIMARY KEY (rowid=?)",
@@ -33,6 +34,14 @@ func init() {
 		"updateGroupIgnored":       "COVERING INDEX runs_failure (failure=? AND dealt=?)",
 		"selectGroupsOver":         "failure_groups_until (ignored_until>? AND ignored_until<?)",
 		"selectCame":               "runs_failure (failure=? AND dealt=?)",
+		"failuresAll.ids":          "runs_dealt (dealt=? AND rowid>? AND rowid<?)",
+		"failuresJob.ids":          "runs_dealt_job (job=? AND dealt=? AND rowid>? AND rowid<?)",
+		"failuresAlike.ids":        "runs_failure (failure=? AND dealt=? AND rowid>? AND rowid<?)",
+		"selectBulkItems":          "bulk_items USING PRIMARY KEY (bulk=?)",
+		"deleteBulkItems":          "bulk_items USING PRIMARY KEY (bulk=? AND run<?)",
+		"selectNotBegun":           "runs_bulk (bulk=? AND state=?)",
+		"selectBulksLeft":          "bulks_left (state=?)",
+		"selectBulksStopped":       "bulks_left (state=?)",
 		"selectPruneGroups":        "COVERING INDEX runs_failure (failure=?)",
 	})
 }

@@ -38,8 +38,9 @@ type Store struct {
 	behind    map[int64]map[int64]struct{} // by a gate that is shut, those at which lanes stay for it too
 	seen      map[int64]struct{}           // stirred gates that the last claim looked at
 	seenAll   bool                         // it looked at all
-	told      int                          // events that were kept, also those undone since
-	cached    int                          // bounds the rows kept from call to call
+	stopped   stoppedBulks
+	told      int // events that were kept, also those undone since
+	cached    int // bounds the rows kept from call to call
 }
 
 // jobRow is what the queue needs of a job.
@@ -129,6 +130,7 @@ func (s *Store) forget() {
 	s.specs = map[specKey]*pinned{}
 	s.saves = savesUnknown
 	s.changed, s.freed = nil, nil
+	s.stopped = stoppedBulks{}
 	s.aheadRuns = 0
 	s.forgetGates()
 	// What the claim under way has looked at is as it was.

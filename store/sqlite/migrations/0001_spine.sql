@@ -477,21 +477,23 @@ CREATE TABLE bulks (
     succeeded  INTEGER NOT NULL,            -- of its runs
     failed     INTEGER NOT NULL,
     cancelled  INTEGER NOT NULL,
+    stop_after INTEGER NOT NULL,            -- failed runs after which it is called off; 0: never
     state      INTEGER NOT NULL,            -- store.BulkState
     reason     TEXT,                        -- why it was called off
-    next_at    INTEGER NOT NULL,            -- run_at of the next run
+    next_at    INTEGER NOT NULL,            -- run_at of the next run, microseconds
     created_by TEXT,                        -- a token's name
     created_at INTEGER NOT NULL,
     ended_at   INTEGER                      -- when nothing of it was left to do
 ) STRICT;
 
 -- Start: the orders that are under way.
-CREATE INDEX bulks_left ON bulks (id) WHERE ended_at IS NULL;
+CREATE INDEX bulks_left ON bulks (state) WHERE ended_at IS NULL;
 
 -- Failures that an order has still to deal with.
 CREATE TABLE bulk_items (
     bulk INTEGER NOT NULL,
     run  INTEGER NOT NULL,
+    tail INTEGER NOT NULL,
     PRIMARY KEY (bulk, run)
 ) STRICT, WITHOUT ROWID;
 
