@@ -100,7 +100,8 @@ func (ts *testServer) flap(times int) {
 // event's subject.
 func (ts *testServer) opens() string {
 	ts.t.Helper()
-	ts.hook("failing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, `"retry":{"max_attempts":1}`)
+	ts.hook("failing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+		`"retry":{"backoff":{"kind":"fixed","base":"1h","max":"1h"}}`)
 	host := strings.TrimPrefix(ts.call("GET", "/v1/jobs/failing", "").want(200).field("webhook.url"), "http://")
 	run := `{"job":"failing"}`
 	ts.call("POST", "/v1/runs/batch", `{"runs":[`+strings.Repeat(run+",", jobs.DefaultBreakerFailures-1)+run+`]}`).want(202)
@@ -302,7 +303,7 @@ func TestWhatIsWrongWithACallForEventsIsTold(t *testing.T) {
 		{"", "header.Last-Event-ID: want the id of an event", append(stream, "Last-Event-ID", "99999999999999999999")},
 		{"?after=1.5", "query.after: want the id of an event", stream},
 		{"?after=", "query.after: want the id of an event", nil},
-		{"?type=run.exploded", "query.type: want one of dependency.opened, dependency.closed", stream},
+		{"?type=run.exploded", "query.type: want one of run.failed, run.recovered", stream},
 		{"?type=", "query.type: want one of", nil},
 		{"?limit=5", "query.limit: belongs to a list: send Accept: application/json", stream},
 		{"?cursor=5", "query.cursor: belongs to a list: send Accept: application/json", []string{"Accept", "*/*"}},

@@ -26,8 +26,8 @@ type Alert struct {
 	// State: answered, ignored when a document brings it.
 	Revision  int64  `json:"-"`
 	Set       string `json:"set,omitempty"`
-	CreatedAt Time   `json:"created_at"`
-	UpdatedAt Time   `json:"updated_at"`
+	CreatedAt Time   `json:"created_at,omitzero"`
+	UpdatedAt Time   `json:"updated_at,omitzero"`
 }
 
 // ThrottleOf is the throttle with its default.
@@ -46,4 +46,12 @@ const (
 	TellsNothing     Tells = 0
 	TellsEvent       Tells = 1
 	TellsUndelivered Tells = 2 // that an alert could not be told: of its own failure nothing is told
+)
+
+// What is kept for an alert.
+const (
+	AlertSince = "since" // the event after which it was made
+	AlertFold  = "fold"  // what is alike, while it is throttled
+	AlertTold  = "told"  // failed runs in a row, told or to be told
+	AlertRate  = "rate"  // its messages of the last minute, and its digest
 )

@@ -62,6 +62,7 @@ const (
 	ByMaxAttempts = "max_attempts"
 	ByMaxElapsed  = "max_elapsed"
 	ByJobDeleted  = "job deleted"
+	ByGroup       = "group" // what became of its members and its merge decides
 )
 
 // Bounds of waits that come from outside, and of the reason.
@@ -139,6 +140,9 @@ func cancelled(e *Ending) Transition {
 	why := "cancelled on request, whatever came out"
 	if errors.Is(e.Report.Stopped, ErrReplaced) {
 		why = "a newer tick of its schedule took its place: cancelled, whatever came out"
+	}
+	if errors.Is(e.Report.Stopped, ErrGivenUp) {
+		why = "its group gave it up, by its deadline or by on_member_failure: cancelled, whatever came out"
 	}
 	t.Decision = Decision{Action: ActionCancel, By: ByCancel, Reason: because(e.Report.Notes, why)}
 	return t

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"nightshift/jobs"
-	"nightshift/store"
 )
 
 const (
@@ -98,17 +97,17 @@ func settleChain(tx Tx, l *link, how *settling) error {
 	})
 }
 
-// requeuedBy notes that a run has been requeued: it is no open failure any more, nor is the one that it
-// stood for until it was cancelled.
-func requeuedBy(tx Tx, rq *store.Requeue) error {
-	if err := must(tx.Exec(updateRequeuedTo, rq.Of.Seq(), rq.ID[:])); err != nil {
+// takesPlace has the run that another one was requeued from point to that. It is no open failure any more,
+// nor is the one that it stood for until it was cancelled.
+func takesPlace(tx Tx, run *jobs.Run) error {
+	if err := must(tx.Exec(updateRequeuedTo, run.RequeuedFrom.Seq(), run.ID[:])); err != nil {
 		return err
 	}
-	old, _, err := readLink(tx, rq.Of)
+	old, _, err := readLink(tx, run.RequeuedFrom)
 	if err != nil || old.failed || old.state != jobs.Cancelled || old.from.IsNil() {
 		return err
 	}
-	return behind(tx, rq.Of, func(l *link) (bool, error) {
+	return behind(tx, old.id, func(l *link) (bool, error) {
 		if l.dealt != jobs.FailureOpen {
 			return false, nil
 		}

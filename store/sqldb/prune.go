@@ -12,8 +12,8 @@ import (
 const (
 	selectPruneJob = `SELECT id, doc FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1`
 	endedColumns   = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to,
-    continues, dealt`
-	endedColumnCount = 9
+    continues, parent, members, dealt`
+	endedColumnCount = 11
 	selectEnded      = `SELECT ` + endedColumns + ` FROM runs WHERE seq = $1`
 	selectPruneRuns  = `
 SELECT ` + endedColumns + ` FROM runs
@@ -83,6 +83,8 @@ type endedRun struct {
 	dealt     jobs.Time // when a failed one was resolved or ignored; zero: it was not
 	from, to  jobs.ID   // requeued
 	continues int
+	parent    jobs.ID // the group's run that it belongs to
+	group     bool
 	status    jobs.FailureStatus // of a failed one
 }
 
@@ -90,7 +92,7 @@ func (e *endedRun) read(r Row) {
 	*e = endedRun{
 		id: jobs.IDOf(r.Int(0), r.Int(1)), state: jobs.State(r.Int(2)), finished: r.Time(3),
 		dealt: r.Time(4), from: r.ID(5), to: r.ID(6), continues: int(r.Int(7)),
-		status: jobs.FailureStatus(r.Int(8)),
+		parent: r.ID(8), group: !r.Null(9), status: jobs.FailureStatus(r.Int(10)),
 	}
 }
 
@@ -136,6 +138,9 @@ func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool,
 			}
 			if at.ticks {
 				s.ticksPruned = now
+				if err := s.pruneStreaks(tx, now); err != nil {
+					return err
+				}
 			}
 		}
 		if left > 0 && at.ticks && !at.checkpoints {
@@ -226,8 +231,12 @@ func (s *Store) pruneRuns(
 		if !row.outlived(keep, now) {
 			continue
 		}
-		last = at.seq
-		if err := s.removeRun(tx, row); err != nil {
+		needed, err := neededByGroup(tx, &row)
+		if err == nil && !needed {
+			last = at.seq
+			err = s.removeRun(tx, row)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -260,6 +269,9 @@ func (s *Store) removeRun(tx Tx, e endedRun) error {
 		if _, err := tx.Exec(deleteDealing, e.id.Seq()); err != nil {
 			return err
 		}
+	}
+	if err := dropGroup(tx, &e); err != nil {
+		return err
 	}
 	operation := e.id
 	kept, err := s.keepsCheckpoints(tx)

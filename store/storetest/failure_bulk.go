@@ -50,8 +50,8 @@ func (w *world) carryOut(id jobs.ID) (made []jobs.ID) {
 	return made
 }
 
-// stands is how an order stands, in words.
-func (w *world) stands(id jobs.ID) string {
+// orderStands is how an order stands, in words.
+func (w *world) orderStands(id jobs.ID) string {
 	w.Helper()
 	b, err := w.Bulk(w.ctx, id)
 	w.check(err)
@@ -93,10 +93,10 @@ var bulkClaims = []claim{
 		left, err := w.BulksLeft(w.ctx)
 		w.check(err)
 		equal(w, "left", left, []jobs.ID{id})
-		equal(w, "stands", w.stands(id), "running 5: 0 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over false")
+		equal(w, "stands", w.orderStands(id), "running 5: 0 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over false")
 		made := w.carryOut(id)
 		equal(w, "made", len(made), 5)
-		equal(w, "stands", w.stands(id), "made 5: 5 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over false")
+		equal(w, "stands", w.orderStands(id), "made 5: 5 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over false")
 		for i, of := range ids {
 			run := w.run(made[i])
 			equal(w, "run", words(run.RequeuedFrom, run.Bulk, run.Trigger, run.CreatedBy, run.State), words(of, id,
@@ -108,7 +108,7 @@ var bulkClaims = []claim{
 		w.check(err)
 		equal(w, "left", len(left), 0)
 		w.drain()
-		equal(w, "stands", w.stands(id), "done 5: 5 done, 0 skipped; 5 good, 0 bad, 0 cancelled; over true")
+		equal(w, "stands", w.orderStands(id), "done 5: 5 done, 0 skipped; 5 good, 0 bad, 0 cancelled; over true")
 		equal(w, "status", w.statuses(ids...), "resolved resolved resolved resolved resolved")
 	}},
 	{"OrderMayResolveAndIgnore", func(w *world) {
@@ -118,7 +118,7 @@ var bulkClaims = []claim{
 		id, count := w.order(b)
 		equal(w, "count", count, 2)
 		w.carryOut(id)
-		equal(w, "stands", w.stands(id), "done 2: 2 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over true")
+		equal(w, "stands", w.orderStands(id), "done 2: 2 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over true")
 		f := w.failure(ids[0])
 		equal(w, "failure", words(f.Status, f.By, f.Note), words("resolved", "token tester", "Monday"))
 		until := w.now.Add(time.Hour)
@@ -131,7 +131,7 @@ var bulkClaims = []claim{
 	{"OrderOfNothingIsDone", func(w *world) {
 		w.jobs("a")
 		id, count := w.order(requeueAll())
-		equal(w, "order", words(count, w.stands(id)), words(0, "done 0: 0 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over true"))
+		equal(w, "order", words(count, w.orderStands(id)), words(0, "done 0: 0 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over true"))
 		_, more := w.step(id, 9)
 		equal(w, "more", more, false)
 	}},
@@ -147,7 +147,7 @@ var bulkClaims = []claim{
 		id, count := w.order(b)
 		equal(w, "count", count, 6)
 		w.carryOut(id)
-		equal(w, "stands", w.stands(id), "made 6: 2 done, 4 skipped; 0 good, 0 bad, 0 cancelled; over false")
+		equal(w, "stands", w.orderStands(id), "made 6: 2 done, 4 skipped; 0 good, 0 bad, 0 cancelled; over false")
 		equal(w, "skips", w.skips(id), []string{
 			"it has been requeued as run " + next.String(), "there is no such run", "it is queued, and no failure",
 			"there is no such run",
@@ -259,7 +259,7 @@ func bulkSkips(w *world) {
 		}, w.now)
 		w.check(err)
 	}
-	equal(w, "stands", w.stands(id), "done 5: 0 done, 5 skipped; 0 good, 0 bad, 0 cancelled; over true")
+	equal(w, "stands", w.orderStands(id), "done 5: 0 done, 5 skipped; 0 good, 0 bad, 0 cancelled; over true")
 	equal(w, "statuses", w.statuses(x, y, z, kept), "resolved open open open")
 	want := []string{
 		"it is resolved now", "run " + stands.String() + " of job a stands for it until it ends", `job "b": not found`,
@@ -290,7 +290,7 @@ var bulkStopClaims = []claim{
 		equal(w, "cancelled", words(len(done.Cancelled), more), words(2, true))
 		done, more = w.step(id, 2)
 		equal(w, "cancelled", words(len(done.Cancelled), more), words(1, false))
-		equal(w, "stands", w.stands(id), "stopped 6: 4 done, 0 skipped; 0 good, 0 bad, 3 cancelled; over false")
+		equal(w, "stands", w.orderStands(id), "stopped 6: 4 done, 0 skipped; 0 good, 0 bad, 3 cancelled; over false")
 		equal(w, "statuses", w.statuses(ids...), "requeued open open open open open")
 		b, err := w.Bulk(w.ctx, id)
 		w.check(err)
@@ -298,7 +298,7 @@ var bulkStopClaims = []claim{
 		orphans, err := w.Orphans(w.ctx)
 		w.check(err)
 		w.succeed(orphans[0])
-		equal(w, "stands", w.stands(id), "stopped 6: 4 done, 0 skipped; 1 good, 0 bad, 3 cancelled; over true")
+		equal(w, "stands", w.orderStands(id), "stopped 6: 4 done, 0 skipped; 1 good, 0 bad, 3 cancelled; over true")
 		r := w.run(w.run(ids[1]).RequeuedTo)
 		equal(w, "cancelled run", words(r.State, r.Bulk), words(jobs.Cancelled, id))
 	}},
@@ -315,7 +315,7 @@ var bulkStopClaims = []claim{
 		ids := w.failN(3, "a")
 		id, _ := w.order(requeueAll())
 		w.check(w.StopBulk(w.ctx, id, w.by()))
-		equal(w, "stands", w.stands(id), "stopped 3: 0 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over true")
+		equal(w, "stands", w.orderStands(id), "stopped 3: 0 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over true")
 		equal(w, "statuses", w.statuses(ids...), "open open open")
 	}},
 	{"OthersOfTheLaneStartWhenThoseBeforeThemAreCancelled", func(w *world) {
@@ -344,7 +344,7 @@ func bulkStopAfter(w *world) {
 	id, _ := w.order(b)
 	made := w.carryOut(id)
 	w.fail(w.takeThisOf(made[0], 1))
-	equal(w, "stands", w.stands(id), "made 8: 8 done, 0 skipped; 0 good, 1 bad, 0 cancelled; over false")
+	equal(w, "stands", w.orderStands(id), "made 8: 8 done, 0 skipped; 0 good, 1 bad, 0 cancelled; over false")
 	under := w.takeThisOf(made[1], 1)
 	// The claim that hears of the second starts none of the rest.
 	out := w.claim(store.Claim{Finished: []store.Finish{w.failed(w.takeThisOf(made[2], 1))}, Free: [store.Pools]int{9, 9}})
@@ -353,11 +353,11 @@ func bulkStopAfter(w *world) {
 	for more := true; more; {
 		_, more = w.step(id, 2)
 	}
-	equal(w, "stands", w.stands(id), "stopped 8: 8 done, 0 skipped; 0 good, 2 bad, 5 cancelled; over false")
+	equal(w, "stands", w.orderStands(id), "stopped 8: 8 done, 0 skipped; 0 good, 2 bad, 5 cancelled; over false")
 	equal(w, "statuses", w.statuses(ids...), "requeued requeued requeued open open open open open")
 	equal(w, "open", failureIDs(allFailures(w, store.FailureFilter{}, 99))[:2], []jobs.ID{made[2], made[0]})
 	w.succeed(under)
-	equal(w, "stands", w.stands(id), "stopped 8: 8 done, 0 skipped; 1 good, 2 bad, 5 cancelled; over true")
+	equal(w, "stands", w.orderStands(id), "stopped 8: 8 done, 0 skipped; 1 good, 2 bad, 5 cancelled; over true")
 	bulk, err := w.Bulk(w.ctx, id)
 	w.check(err)
 	equal(w, "reason", bulk.Reason, "2 of its runs have failed")
