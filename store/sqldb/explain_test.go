@@ -252,7 +252,7 @@ var allowed = map[string]struct{ steps, why string }{
 	"insertSlots":         {"SCAN 8-ROW VALUES CLAUSE", "eight rows are written"},
 	"selectStates":        {"USE TEMP B-TREE FOR GROUP BY", "two groups"},
 	"updateShifted": {
-		"SCAN runs USING INDEX runs_due", "what retries, when the wall clock was set",
+		"SCAN runs USING INDEX runs_retrying", "what retries, when the wall clock was set",
 	},
 	"selectLogs": {
 		"USE TEMP B-TREE FOR LAST 2 TERMS OF ORDER BY",
