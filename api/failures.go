@@ -85,13 +85,11 @@ func viewFailure(f *store.Failure) wire.FailureRow {
 	r := f.Run
 	view := wire.FailureRow{
 		ID: r.ID, JobType: r.Job, Retries: max(0, r.Counts.Number-1), Status: f.Status.String(),
-		CreatedAt: r.CreatedAt, Fingerprint: f.Fingerprint, Note: orNull(f.Note), ResolvedBy: orNull(f.By),
+		CreatedAt: r.CreatedAt, LastAttemptAt: f.LastAttemptAt, Fingerprint: f.Fingerprint,
+		Note: orNull(f.Note), ResolvedBy: orNull(f.By),
 	}
 	if e := r.Error; e != nil {
 		view.ErrorType, view.ErrorKind, view.ErrorMessage = e.Type, string(e.Kind), e.Message
-	}
-	if r.Counts.Number > 0 {
-		view.LastAttemptAt = r.FinishedAt
 	}
 	return view
 }

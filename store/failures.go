@@ -66,6 +66,8 @@ type Failure struct {
 	DealtAt     jobs.Time
 	Until       jobs.Time // of an ignored one: until then; zero: for good
 	Stack       string
+	// LastAttemptAt is when its last attempt ended; zero: none was made.
+	LastAttemptAt jobs.Time
 	// Chain are the runs that it was requeued from and to, oldest first, itself included, as in lists; nil
 	// in lists.
 	Chain []*jobs.Run

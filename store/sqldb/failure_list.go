@@ -41,8 +41,9 @@ WHERE ($6 = '' OR j.name = $6)
        OR r.error_type LIKE $9 ESCAPE '\' OR r.error_message LIKE $9 ESCAPE '\')`
 
 	// failureColumns follow runColumns and listedColumns where scanFailure reads.
-	failureColumns = `, g.fingerprint, r.dealt_at, d.by, d.note, d.until`
-	selectListed   = `
+	failureColumns = `, g.fingerprint, r.dealt_at, d.by, d.note, d.until,
+    (SELECT a.finished_at FROM attempts a WHERE a.run = r.seq AND a.number = r.number)`
+	selectListed = `
 SELECT ` + runColumns + listedColumns + ` FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
 	selectFailure = `
 SELECT ` + runColumns + listedColumns + failureColumns + `
@@ -81,7 +82,10 @@ func scanFailure(r Row) (*store.Failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &store.Failure{Run: run, Status: jobs.FailureWillRetry, Fingerprint: r.Text(listedCount), Note: r.Text(listedCount + 3)}
+	f := &store.Failure{
+		Run: run, Status: jobs.FailureWillRetry, Fingerprint: r.Text(listedCount), Note: r.Text(listedCount + 3),
+		LastAttemptAt: r.Time(listedCount + 5),
+	}
 	if run.Dealt == nil {
 		f.Fingerprint = jobs.Fingerprint(run.Job, run.Error)
 		return f, nil

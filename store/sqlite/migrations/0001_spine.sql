@@ -560,7 +560,7 @@ SELECT printf('%08x-%04x-7%03x-%04x-%012x', r.seq >> 28, (r.seq >> 12) & 0xffff,
      WHERE run = r.seq ORDER BY number DESC LIMIT 1) AS last_attempt_at
 FROM (
     SELECT * FROM runs WHERE dealt IS NOT NULL
-    UNION ALL SELECT * FROM runs WHERE state IN (1, 4) AND state = 4) r JOIN jobs j ON j.id = r.job;
+    UNION ALL SELECT * FROM runs WHERE state = 4) r JOIN jobs j ON j.id = r.job;
 
 -- All runs that are kept.
 CREATE VIEW run_history AS
