@@ -13,9 +13,9 @@ import (
 
 const (
 	insertViewedJob = `INSERT INTO jobs (id, name, revision, version, doc, queue, created_at, updated_at)
-VALUES (1, 'a', 1, 1, '{}', 'default', 0, 0)`
+VALUES (100, 'a', 1, 1, '{}', 'default', 0, 0)`
 	insertViewedRun = `INSERT INTO runs (seq, tail, job, version, state, rank, due_at, priority, number, charged, deaths,
-    cause, created_at, run_at, requeued_from, parent) VALUES ($1, $2, 1, 1, 6, 0, 0, 0, 0, 0, 0, 'api', $3, 0, $4, $5)`
+    cause, created_at, run_at, requeued_from, parent) VALUES ($1, $2, 100, 1, 6, 0, 0, 0, 0, 0, 0, 'api', $3, 0, $4, $5)`
 	selectViewed = `SELECT id, correlation_id, requeued_from, group_run, created_at, requeued_to, finished_at
 FROM run_history WHERE id = $1`
 )
