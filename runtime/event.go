@@ -227,6 +227,7 @@ func (r *Runtime) finished(c completion) {
 		r.hub.cascaded()
 	}
 	r.logEnd(c)
+	r.orderEnded(&c.finish)
 	r.spawned(&c.finish)
 }
 

@@ -15,16 +15,15 @@ func (s *Store) tellReopened(tx Tx, g *ignoredGroup, newest jobs.ID, now jobs.Ti
 	if _, err := one(tx, selectListed, func(r Row) { run, bad = scanListed(r) }, newest.Seq()); err != nil || bad != nil {
 		return errors.Join(err, bad)
 	}
-	schedule := (*string)(nil)
-	if run.Schedule != "" {
-		schedule = &run.Schedule
+	if run.Tells != jobs.TellsNothing {
+		return nil // nothing alerts about itself
 	}
 	s.told++
 	return s.keepEvent(tx, store.Event{
 		At: now, Type: jobs.EventRunFailed, Subject: jobs.RunSubject(newest), Job: g.job, Run: newest,
 		Data: jobs.AppendJSON(nil, &jobs.RunFailed{
 			Job: g.job, Run: newest, Labels: run.Labels, Error: jobs.EventErrorOf(run.Error), Attempts: run.Counts.Number,
-			Correlation: run.CorrelationID, Schedule: schedule, Group: run.Group, Fingerprint: g.fingerprint, InARow: g.more,
+			Correlation: run.CorrelationID, Schedule: textOrNull(run.Schedule), Group: run.Group, Fingerprint: g.fingerprint, InARow: g.more,
 			Count: g.more,
 		}),
 	})
