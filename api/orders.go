@@ -69,17 +69,21 @@ func orderIgnore(c *call) error {
 // checkChosen wants one way of saying which failures are meant, and no way of saying all of them by mistake.
 func checkChosen(ch *wire.Chosen) []jobs.Fault {
 	faults := checkNote(ch.Note)
-	ways := 0
-	for _, given := range []bool{ch.Filter != nil, ch.IDs != nil, ch.All} {
+	var ways []string
+	for name, given := range map[string]bool{"filter": ch.Filter != nil, "ids": ch.IDs != nil, "all": ch.All} {
 		if given {
-			ways++
+			ways = append(ways, name)
 		}
 	}
-	switch {
-	case ways == 0:
-		faults = append(faults, jobs.Fault{Message: "does not say which failures: want filter, ids, or all: true"})
-	case ways > 1:
-		faults = append(faults, jobs.Fault{Message: "says in several ways which failures: want one of filter, ids and all"})
+	switch slices.Sort(ways); {
+	case len(ways) == 0:
+		faults = append(faults, jobs.Fault{
+			Location: "filter", Message: "is missing, and so are ids and all: want one of them, to say which failures",
+		})
+	case len(ways) > 1:
+		faults = append(faults, jobs.Fault{
+			Location: ways[1], Message: "is given beside " + ways[0] + ": want one of filter, ids and all",
+		})
 	}
 	if n := len(ch.IDs); ch.IDs != nil && n == 0 {
 		faults = append(faults, jobs.Fault{

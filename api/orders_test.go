@@ -40,10 +40,10 @@ func (a *answer) wantFields(fields map[string]string) {
 func TestAnOrderSaysEveryFaultAndWhere(t *testing.T) {
 	ts := newTestServer(t)
 	for _, c := range []struct{ action, body, places string }{
-		{"requeue", `{}`, "body: does not say which failures: want filter, ids, or all: true"},
-		{"requeue", `{"all":false}`, "body: does not say which failures"},
-		{"resolve", `{"all":true,"ids":["` + sampleRun + `"]}`, "body: says in several ways"},
-		{"ignore", `{"filter":{"job":"a"},"all":true}`, "body: says in several ways"},
+		{"requeue", `{}`, "body.filter: is missing, and so are ids and all: want one of them"},
+		{"requeue", `{"all":false}`, "body.filter: is missing"},
+		{"resolve", `{"all":true,"ids":["` + sampleRun + `"]}`, "body.ids: is given beside all"},
+		{"ignore", `{"filter":{"job":"a"},"all":true}`, "body.filter: is given beside all"},
 		{"requeue", `{"ids":[]}`, "body.ids: want 1 to 10000 ids, got none"},
 		{"requeue", `{"ids":["x"]}`, "body.ids[0]: not an id"},
 		{"requeue", `{"filter":{}}`, "body.filter: is empty: all: true means"},
@@ -62,7 +62,7 @@ func TestAnOrderSaysEveryFaultAndWhere(t *testing.T) {
 		{"ignore", `{"all":true,"until":"2020-01-01T00:00:00Z"}`, "body.until: is over"},
 		{
 			"requeue", `{"rate":"0/s","stop_after":-1,"note":"` + strings.Repeat("n", 1025) + `","x":1}`,
-			"body.x: unknown|body.note: |body: does not say|body.rate: |body.stop_after: ",
+			"body.x: unknown|body.note: |body.filter: is missing|body.rate: |body.stop_after: ",
 		},
 	} {
 		got := ts.call("POST", "/v1/failures/"+c.action, c.body).problem(probInvalid)
@@ -78,7 +78,7 @@ func TestAnOrderSaysEveryFaultAndWhere(t *testing.T) {
 		ids[i] = `"` + sampleRun + `"`
 	}
 	many := `{"ids":[` + strings.Join(ids, ",") + `]}`
-	if got := ts.call("POST", "/v1/failures/requeue", many).problem(probInvalid); !strings.Contains(got, "body.ids: ") {
+	if got := ts.call("POST", "/v1/failures/requeue", many).problem(probInvalid); !strings.Contains(got, "body.ids[10000]: want at most 10000") {
 		t.Errorf("10001 ids: %.200s", got)
 	}
 	ts.call("GET", "/v1/requeues/nonsense", "").problem(probNotFound)
