@@ -182,12 +182,13 @@ func (s *session) printOrder(o *wire.Order) {
 		}
 		s.out.table([]string{"LEFT AS IT WAS", "WHY"}, rows)
 	}
-	if o.EndedAt == 0 {
-		me := calledAs()
+	me := calledAs()
+	switch stopped := o.State == "stopped"; {
+	case o.EndedAt == 0 && stopped:
+		fmt.Fprintf(s.stderr, "What has not begun is being cancelled. Follow it: %s failures order %s --wait.\n", me, o.ID)
+	case o.EndedAt == 0:
 		fmt.Fprintf(s.stderr, "Follow it: %s failures order %s --wait. Call off the rest: %s failures stop %s.\n", me, o.ID, me, o.ID)
-		return
-	}
-	if o.Failed > 0 || o.State == "stopped" {
-		fmt.Fprintf(s.stderr, "See what is open: %s failures.\n", calledAs())
+	case o.Failed > 0 || stopped:
+		fmt.Fprintf(s.stderr, "See what is open: %s failures.\n", me)
 	}
 }
