@@ -116,6 +116,11 @@ func checkFilter(f *wire.FailureFilter) (faults []jobs.Fault) {
 			faults = append(faults, jobs.Fault{Location: "filter." + m.name, Message: "is empty: leave it out"})
 		}
 	}
+	if job := orNone(f.Job); job != "" && job != jobs.GroupJob {
+		if err := jobs.CheckName(job); err != nil {
+			faults = append(faults, jobs.Fault{Location: "filter.job", Message: err.Error()})
+		}
+	}
 	if !given {
 		faults = append(faults, jobs.Fault{Location: "filter", Message: "is empty: all: true means all that are open"})
 	}

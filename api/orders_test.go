@@ -48,6 +48,7 @@ func TestAnOrderSaysEveryFaultAndWhere(t *testing.T) {
 		{"requeue", `{"ids":["x"]}`, "body.ids[0]: not an id"},
 		{"requeue", `{"filter":{}}`, "body.filter: is empty: all: true means"},
 		{"requeue", `{"filter":{"job":""}}`, "body.filter.job: is empty: leave it out"},
+		{"requeue", `{"filter":{"job":"No Job"}}`, "body.filter.job: "},
 		{"requeue", `{"filter":{"status":"will_retry"}}`, "body.filter.status: runs that are retrying are not dealt with in bulk"},
 		{"requeue", `{"filter":{"status":"done"}}`, "body.filter.status: unknown status"},
 		{"requeue", `{"filter":{"since":"then"}}`, "body.filter.since"},

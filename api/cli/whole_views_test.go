@@ -2,9 +2,11 @@ package cli_test
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -69,7 +71,7 @@ func TestViewsOfTheFileSayWhatTheAPISays(t *testing.T) {
 	requeued := p.fails("load", 1)[0]
 	p.cli("pause", "load").want(0)
 	p.cli("failures", "requeue", requeued).want(0)
-	later := p.enqueue("sync", doc{"delay": "1h"})
+	p.enqueue("sync", doc{"delay": "1h"})
 
 	statuses := map[string]string{
 		open: "open", resolved: "resolved", dead: "open", retrying: "will_retry", requeued: "requeued",
@@ -132,5 +134,30 @@ func TestViewsOfTheFileSayWhatTheAPISays(t *testing.T) {
 	if depth[1]["queue"] != "slow" || depth[1]["queued"] != 1.0 {
 		t.Errorf("the queue slow: %v", depth[1])
 	}
-	_ = later
+}
+
+// The line of README.md, as it stands there.
+func TestTheQueryOfTheReadmeIsAnswered(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("sqlite3"); err != nil {
+		t.Skip("the sqlite3 tool is not installed: scripts/test installs it")
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line string
+	for l := range strings.Lines(string(readme)) {
+		if strings.HasPrefix(l, "sqlite3 -readonly nightshift.db ") {
+			line = l
+		}
+	}
+	p := start(t, t.TempDir())
+	p.failing("sync")
+	p.fails("sync", 2)
+	ask := exec.Command("sh", "-c", line)
+	ask.Dir = p.dir
+	if out, err := ask.CombinedOutput(); err != nil || string(out) != "sync|http|2\n" {
+		t.Errorf("%q: %v: %q", line, err, out)
+	}
 }
