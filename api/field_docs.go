@@ -128,6 +128,9 @@ var fieldDocs = map[string]string{
 	"Job.paused":     "Nothing of it starts",
 	"Job.pause_note": "Why it is paused",
 
+	"Job.resolve_on_success": "true: a success resolves earlier open failures: of a run that a schedule made those of that " +
+		"schedule, of any other all of the job",
+
 	"Job.schedules": "When runs of it are made, by a cron line or an interval: each is the schedule JOB:NAME. Others may " +
 		"stand by themselves",
 	"Schedule.name": "In a job default where left out, and JOB:NAME elsewhere",
@@ -227,6 +230,14 @@ var fieldDocs = map[string]string{
 	"Failure.message":  "One line",
 	"Failure.stack":    "The trace, as it was printed or reported",
 	"Failure.reported": "What the job itself said of another try",
+
+	"*.error_kind":      "Its sort: timeout, connection, http, exit and so on, as in the error of a run",
+	"*.error_type":      "The exception's class, as reported or read from a trace; else the kind",
+	"*.fingerprint":     "The same for failures that are alike: of job, kind, type and message without numbers and ids",
+	"FailureFilter.job": "Its name",
+	"Order.action":      "What is done to the failures",
+	"OrderSample.job":   "The job's name",
+	"OrderSkip.reason":  "Why it was left as it was",
 
 	"HTTPFailure.status":   "Of the answer",
 	"HTTPFailure.headers":  "By lower-case name",

@@ -68,6 +68,7 @@ type Runtime struct {
 	groups    groupEnds
 	notes     notes
 	waits     waits
+	orders    orders
 	waited    []store.WaitingRun // when the last process ended, until Start
 	leases    [store.Pools]chan store.Lease
 	poke      chan struct{} // something other than the store wants the dispatcher's attention
@@ -143,6 +144,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	r.groups.init()
 	r.notes.init()
 	r.waits.init()
+	r.orders.init()
 	r.active.init()
 	for pool, n := range cfg.Workers {
 		r.leases[pool] = make(chan store.Lease, n)
@@ -184,6 +186,7 @@ func (r *Runtime) Start() {
 	r.upkeep.Go(r.endGroups)
 	r.upkeep.Go(r.tellCascades)
 	r.upkeep.Go(r.keepNotes)
+	r.upkeep.Go(r.carryOut)
 	r.upkeep.Go(r.tick)
 	r.upkeep.Go(r.tellAlerts)
 	r.upkeep.Go(r.maintain)

@@ -50,9 +50,9 @@ func (b *besides) members() string {
 	return countsText(b.group.Members.Counts) + "; " + calledAs() + " groups show " + b.group.Run.ID.String()
 }
 
-// requeued says what becomes of the members of a group that is requeued, or of the group whose member or
+// runsAgain says what becomes of the members of a group that is requeued, or of the group whose member or
 // merge is; "": it is neither.
-func (s *session) requeued(c *client.Client, of jobs.ID, body *wire.Requeue, run *wire.Run) string {
+func (s *session) runsAgain(c *client.Client, of jobs.ID, anew bool, run *wire.Run) string {
 	if !run.Group.IsNil() {
 		return s.takesPlace(c, run)
 	}
@@ -62,7 +62,7 @@ func (s *session) requeued(c *client.Client, of jobs.ID, body *wire.Requeue, run
 	}
 	n := g.Counts
 	kept := n.Succeeded
-	if body.Reset || body.Payload != nil {
+	if anew {
 		kept = 0
 	}
 	if again := n.Members - kept; kept > 0 {

@@ -38,9 +38,10 @@ type Store struct {
 	behind    map[int64]map[int64]struct{} // by a gate that is shut, those at which lanes stay for it too
 	seen      map[int64]struct{}           // stirred gates that the last claim looked at
 	seenAll   bool                         // it looked at all
-	told      int                          // events that were kept, also those undone since
-	streaks   map[int64]int                // how many there are of each job that has any; nil: not read yet
-	cached    int                          // bounds the rows kept from call to call
+	stopped   stoppedBulks
+	told      int           // events that were kept, also those undone since
+	streaks   map[int64]int // how many there are of each job that has any; nil: not read yet
+	cached    int           // bounds the rows kept from call to call
 
 	ids    *jobs.IDs          // name the merges of groups
 	groups groupSight         // see there
@@ -135,6 +136,7 @@ func (s *Store) forget() {
 	s.specs = map[specKey]*pinned{}
 	s.saves, s.streaks = savesUnknown, nil
 	s.changed, s.freed = nil, nil
+	s.stopped = stoppedBulks{}
 	s.aheadRuns = 0
 	s.groups, s.quiet, s.idle = groupSight{}, map[int64]struct{}{}, [store.Pools]bool{}
 	s.forgetGates()

@@ -24,6 +24,9 @@ func (s *Store) takeAll(tx Tx, c *store.Claim) (leases []store.Lease, more bool,
 	if err := s.loadTurn(tx); err != nil {
 		return nil, false, err
 	}
+	if err := s.stopped.read(tx); err != nil {
+		return nil, false, err
+	}
 	t := taking{Store: s, tx: tx, now: c.Now}
 	free := c.Free
 	for range maxRounds {
@@ -165,7 +168,8 @@ func (t *taking) serve(c *turn) error {
 // fill gets the first queued runs of the lane: those that a claim before has read ahead, or those
 // that are queued now. Where many lanes have few turns each it reads ahead.
 func (t *taking) fill(c *turn) error {
-	if c.queued, c.last = t.readAhead(c.lane); len(c.queued) > 0 {
+	c.queued, c.last = t.readAhead(c.lane)
+	if c.leave(&t.stopped); len(c.queued) > 0 {
 		c.place()
 		return nil
 	}
@@ -189,9 +193,17 @@ func (t *taking) fill(c *turn) error {
 		return err
 	}, c.lane.id, n)
 	c.last = len(c.queued) < n
+	c.leave(&t.stopped)
 	c.over = len(c.queued) == 0
 	c.place()
 	return err
+}
+
+// leave passes over runs whose order was called off before they began: they are cancelled soon.
+func (c *turn) leave(stopped *stoppedBulks) {
+	n := len(c.queued)
+	c.queued = slices.DeleteFunc(c.queued, stopped.calledOff)
+	c.last = c.last && len(c.queued) == n
 }
 
 func (c *turn) place() {

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Requeue", requeueClaims},
 		{"Remove", removeClaims},
 		{"Failures", slices.Concat(failureClaims, dealClaims, alikeClaims, earlierClaims)},
+		{"Bulk", slices.Concat(bulkClaims, bulkStopClaims)},
 		{"Log", logClaims},
 		{"Prune", pruneClaims},
 		{"Runs", slices.Concat(listClaims, searchClaims)},
