@@ -150,7 +150,8 @@ func (c *call) requeue(r *jobs.Run, body wire.Requeue) error {
 		return refuse(probState, "the job %s is deleted: register it again first", r.Job)
 	}
 	if err != nil {
-		return within("body", c.stateError(err, r.ID, "only one that has ended can be requeued"))
+		return within("body", c.endedError(err, r.ID, "only one that has ended can be requeued",
+			"the group that it belongs to is being cancelled: nothing of that is run again"))
 	}
 	if sub.Duplicate {
 		return c.answerSubmitted(200, runtime.Submitted{Submitted: sub})

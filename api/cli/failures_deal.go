@@ -100,7 +100,10 @@ func (cmd failuresRequeueCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.requeued(c, &run, cmd.Wait)
+		if payload == nil {
+			payload = patch // which makes another one
+		}
+		return s.runAgain(c, one, &wire.Requeue{Payload: payload, Reset: cmd.Reset}, &run, cmd.Wait)
 	}
 	if payload != nil || cmd.Reset {
 		return usage("--payload and --reset are for one failure, without --rate, --stop-after and --dry-run; see --patch")
@@ -115,19 +118,6 @@ func (cmd failuresRequeueCmd) Run(s *session) error {
 		return err
 	}
 	return s.ordered(c, o, cmd.Wait)
-}
-
-// requeued tells of the new run in place of an ended one, and waits for it where that is asked for.
-func (s *session) requeued(c *client.Client, run *wire.Run, wait bool) error {
-	switch {
-	case wait:
-		return s.await(c, *run)
-	case s.out.json:
-		s.out.value(run)
-	default:
-		s.out.line("%s %s", run.ID, clean(run.State))
-	}
-	return nil
 }
 
 // tried prints what an order would do.

@@ -56,8 +56,12 @@ func (c *Client) Batch(ctx context.Context, list []Request) (done wire.Briefs, e
 }
 
 // Runs lists runs. filter holds parameters of GET /v1/runs.
-func (c *Client) Runs(ctx context.Context, filter url.Values, p Page) (list wire.Runs, err error) {
-	_, err = c.answer(ctx, call{method: "GET", path: "/v1/runs", query: p.with(filter)}, &list)
+func (c *Client) Runs(ctx context.Context, filter url.Values, p Page) (wire.Runs, error) {
+	return c.runs(ctx, "/v1/runs", filter, p)
+}
+
+func (c *Client) runs(ctx context.Context, path string, filter url.Values, p Page) (list wire.Runs, err error) {
+	_, err = c.answer(ctx, call{method: "GET", path: path, query: p.with(filter)}, &list)
 	return list, err
 }
 

@@ -232,11 +232,14 @@ func (s *Store) pruneRuns(
 			continue
 		}
 		needed, err := neededByGroup(tx, &row)
-		if err == nil && !needed {
-			last = at.seq
-			err = s.removeRun(tx, row)
-		}
 		if err != nil {
+			return 0, err
+		}
+		if needed {
+			continue
+		}
+		last = at.seq
+		if err := s.removeRun(tx, row); err != nil {
 			return 0, err
 		}
 	}
