@@ -22,6 +22,15 @@ SET doc = COALESCE(groups.doc, excluded.doc), keep_of = NULL, depth = excluded.d
 	updateParent = `UPDATE runs SET parent = $2, place = $3 WHERE seq = $1`
 )
 
+// membersOf says of a run that has not started whether it is a group's: how many members it has is not
+// known yet.
+func membersOf(pool store.Pool) any {
+	if pool == store.PoolGroup {
+		return -1
+	}
+	return nil
+}
+
 // startGroup makes the members of a group, which waits for them now. stop: runs with an attempt under way
 // that is to end, for a member is bad already.
 func (s *Store) startGroup(tx Tx, f *store.Finish) (changed int64, stop []jobs.ID, err error) {
@@ -110,7 +119,7 @@ func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err er
 	run.Group, run.Place, run.RequeuedFrom = f.Run, place, of
 	bornWithoutJob(job, run)
 	if !of.IsNil() {
-		if err := takesPlace(tx, run); err != nil {
+		if err := requeuedBy(tx, run); err != nil {
 			return false, err
 		}
 	}
