@@ -75,7 +75,7 @@ func TestGroupsExampleMergesWhatCameAndTheRestNextMorning(t *testing.T) {
 	if len(g.Merges) != 1 || len(g.Members.Items) != 3 || g.Members.Items[1].State != "failed" {
 		t.Fatalf("%+v", g)
 	}
-	p.cli("events").want(0).has("group.partial")
+	p.cli("events").want(0).has("group.partial", "nightly-sync goes on with 2 of 3 members; failed: stock")
 
 	become(t, url, "stock", "well")
 	failed := g.Members.Items[1].Run
