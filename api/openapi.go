@@ -377,6 +377,9 @@ func (d *description) nullables(name string, schema *huma.Schema) {
 			continue
 		}
 		p.Nullable = true
+		if len(p.Enum) > 0 {
+			p.Enum = append(p.Enum, nil)
+		}
 	}
 }
 

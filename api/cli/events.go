@@ -120,6 +120,11 @@ func eventText(e *jobs.CloudEvent) string {
 		if jobs.DecodeLenient(e.Data, &d) == nil {
 			return fmt.Sprintf("late: %s; run %s is %s", d.Reason, d.Run, d.State)
 		}
+	case jobs.EventGroupPartial:
+		var d jobs.GroupPartial
+		if jobs.DecodeLenient(e.Data, &d) == nil {
+			return partialText(&d)
+		}
 	}
 	return string(e.Data)
 }

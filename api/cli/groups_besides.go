@@ -90,3 +90,15 @@ func (s *session) takesPlace(c *client.Client, run *wire.Run) string {
 	}
 	return said + ", which waits for it."
 }
+
+// partialText is what the event of a group says of which not all members are good.
+func partialText(d *jobs.GroupPartial) string {
+	said := fmt.Sprintf("%s goes on with %d of %s", d.Job, d.Succeeded, countOf(d.Members, "member"))
+	if d.FailedMembers > 0 {
+		said += "; failed: " + someOf(d.Failed, d.FailedMembers)
+	}
+	if d.MissingMembers > 0 {
+		said += "; missing: " + someOf(d.Missing, d.MissingMembers)
+	}
+	return said
+}

@@ -137,7 +137,8 @@ func (s *session) await(c *client.Client, run wire.Run) error {
 	if s.out.json {
 		s.out.value(&run)
 	} else {
-		fmt.Fprintln(s.stderr, why(&run, time.Now()))
+		more := s.besides(c, &run)
+		fmt.Fprintln(s.stderr, more.sentence(&run, time.Now()))
 	}
 	if run.State != jobs.Succeeded.String() {
 		return failedError{}
