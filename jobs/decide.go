@@ -30,6 +30,7 @@ type Ending struct {
 	Lost       bool          // the server died under it
 	Now        Time          // when the attempt ended
 	Random     float64       // in [0, 1)
+	Tells      Tells         // an alert's run is tried again for AlertPatience, whatever max_attempts says
 
 	watch *watch // of a replay; nil: none
 }
@@ -235,6 +236,8 @@ func failed(e *Ending, f *Failure) Transition {
 	switch {
 	case !v.retry:
 		return ended(t, v.by, say())
+	case e.Tells != TellsNothing:
+		tally = fmt.Sprintf("attempt %d of an alert failed", e.Counts.Attempt())
 	case limit == 1:
 		return ended(t, ByMaxAttempts, say("max_attempts is 1: never retried"))
 	case n >= most:
@@ -249,6 +252,10 @@ func failed(e *Ending, f *Failure) Transition {
 		return ended(t, ByMaxElapsed, say(fmt.Sprintf(
 			"%s; another try %s would come later than max_elapsed (%s after %s)",
 			tally, inWords(wait), last, e.RunAt)))
+	}
+	if e.Tells != TellsNothing && t.DueAt > e.RunAt.Add(AlertPatience) {
+		return ended(t, ByMaxElapsed, say(fmt.Sprintf("%s; another try %s would come later than %s after %s",
+			tally, inWords(wait), Duration(AlertPatience), e.RunAt)))
 	}
 	if e.Orphaned {
 		return ended(t, ByJobDeleted, say(tally, "job deleted: not retried"))

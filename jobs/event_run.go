@@ -67,6 +67,20 @@ type AlertUndelivered struct {
 	Correlation string      `json:"correlation_id" doc:"Of that run, and of what it was to tell of"`
 }
 
+// RunEvent is the end of a run as the keys of alerts see it before it is kept: failure nil, it succeeded.
+func RunEvent(run *Run, state State, failure *Failure) *AlertEvent {
+	d := RunFailed{
+		Job: run.Job, Run: run.ID, Labels: run.Labels, Attempts: run.Counts.Number, Correlation: run.CorrelationID,
+		Schedule: given(run.Schedule), Group: run.Group,
+	}
+	e := &AlertEvent{Type: EventRunRecovered, Subject: RunSubject(run.ID), Job: run.Job, Run: run.ID}
+	if state == Failed {
+		e.Type, d.Error = EventRunFailed, EventErrorOf(failure)
+	}
+	e.Data = AppendJSON(nil, &d)
+	return e
+}
+
 // LabelAlert is the label of an alert's runs that holds its name.
 const LabelAlert = "alert"
 

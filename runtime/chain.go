@@ -45,6 +45,10 @@ func (r *Runtime) bornFailed(run *jobs.Run, where, from string) {
 	}
 	r.log.Error("run failed before it could start", "job", run.Job, "run", run.ID.String(),
 		"correlation", run.CorrelationID, where, from, "error", run.Error.Message)
+	if run.Tells != jobs.TellsNothing {
+		r.undelivered(run, run.Error)
+	}
+	r.hub.changedEvents()
 }
 
 // draft is a run to be made, and what is wrong with what it brings.
@@ -54,18 +58,22 @@ type draft struct {
 	host *jobs.Failure
 	// keys: one cannot be worked out. A run made all the same has ended.
 	keys *jobs.Failure
+	// tell is what its end says, should it end as it is made.
+	tell func(run *jobs.Run, failure *jobs.Failure) store.Tell
 }
 
 // newRun drafts a run of the job as it stands: its keys are fixed, and its webhook's host where the
 // payload names it.
 func (r *Runtime) newRun(rq *jobs.Request, job *planned, now jobs.Time) draft {
-	return fitted(jobs.NewRun(r.ids.Next(now.Std()), rq, job.plan.Job, now), job)
+	return r.fitted(jobs.NewRun(r.ids.Next(now.Std()), rq, job.plan.Job, now), job)
 }
 
 // fitted drafts a run, of the job as it stands.
-func fitted(run *jobs.Run, job *planned) draft {
+func (r *Runtime) fitted(run *jobs.Run, job *planned) draft {
 	run.Version, run.Queue = job.plan.Job.Version, job.plan.Job.QueueOf()
-	d := draft{sub: store.Submission{Run: run}}
+	d := draft{sub: store.Submission{Run: run}, tell: func(run *jobs.Run, failure *jobs.Failure) store.Tell {
+		return r.tellOf(run, jobs.Failed, failure, job.plan.Job)
+	}}
 	run.Host, d.host = job.host(run.Payload)
 	run.Keys, d.sub.Unique, d.keys = job.plan.RunKeys(run)
 	return d
@@ -88,4 +96,5 @@ func (d *draft) endAtBirth(failure *jobs.Failure) {
 	}
 	run := d.sub.Run
 	run.State, run.FinishedAt, run.Error = jobs.Failed, run.CreatedAt, failure.Bound()
+	run.AlertKeys = d.tell(run, run.Error).Keys
 }

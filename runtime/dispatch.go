@@ -220,6 +220,7 @@ func (d *dispatcher) stepped(look clockLook) {
 			d.setBack.Store(true)
 		}
 		d.wakeTicker()
+		d.alerts.wake()
 	}
 }
 

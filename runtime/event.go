@@ -228,6 +228,9 @@ func (r *Runtime) finished(c completion) {
 		r.groupOver(&c)
 	}
 	r.logEnd(c)
+	if t.State == jobs.Failed && c.lease.Run.Tells != jobs.TellsNothing {
+		r.undelivered(c.lease.Run, t.Error)
+	}
 	r.spawned(&c.finish)
 }
 

@@ -55,6 +55,8 @@ type Runtime struct {
 	ids   *jobs.IDs
 	plans plans
 
+	alerts alerts
+
 	secrets  *Secrets
 	prepared preparedSpecs
 	served   served
@@ -136,6 +138,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r.setBack.Store(true) // while nothing ran, nobody saw it
 	r.hub.init()
+	r.alerts.init()
 	r.ends.init()
 	r.groups.init()
 	r.notes.init()
@@ -182,6 +185,7 @@ func (r *Runtime) Start() {
 	r.upkeep.Go(r.tellCascades)
 	r.upkeep.Go(r.keepNotes)
 	r.upkeep.Go(r.tick)
+	r.upkeep.Go(r.tellAlerts)
 	r.upkeep.Go(r.maintain)
 	r.upkeep.Go(r.flushLogs)
 }

@@ -189,7 +189,7 @@ func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
 			CancelAsked: f.cancel || errors.Is(report.Stopped, jobs.ErrCancelled),
 			Orphaned:    f.orphan || e.deleted,
 			Report:      report, Checkpoint: o.lease.Checkpoint, Continues: run.Continues, Payload: run.Payload, Progress: progress,
-			Timeout: o.limit, Lost: f.lost, Now: now, Random: jitter(),
+			Timeout: o.limit, Lost: f.lost, Now: now, Random: jitter(), Tells: run.Tells,
 		})
 	}
 	finish := store.Finish{
@@ -197,7 +197,7 @@ func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
 		Queue: e.plan.Job.QueueOf(), Version: run.Version, Priority: run.Priority, Started: o.lease.Started, Now: now,
 		HTTPStatus: report.HTTPStatus, ExitCode: report.ExitCode, OutputTail: report.OutputTail, Transition: t,
 		Checkpoint: report.Checkpoint, Progress: report.Progress, Slices: run.Slices + 1, CheckpointKey: run.Keys.Checkpoint,
-		Told: told(&o.said, &t), Links: store.LinksOf(run),
+		Told: told(&o.said, &t), Links: store.LinksOf(run), Tell: r.tellOf(run, t.State, t.Error, e.plan.Job),
 	}
 	finish.Signal = jobs.SignalOf(&report)
 	finish.Signal.Ended = finish.Signal.Ended || f != forced{} || o.group != nil
