@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/expr-lang/expr/vm"
 )
 
 // AlertPlan is an alert, its expressions compiled. It is never changed: safe for concurrent use.
@@ -103,7 +101,7 @@ type AlertEvent struct {
 	Data    Raw
 
 	facts   reflect.Value // of alertFactsType; the zero value: not read yet
-	machine vm.VM
+	machine machine
 	meter   meter
 	said    eventSaid
 	read    bool // said is
