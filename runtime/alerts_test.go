@@ -287,6 +287,10 @@ func TestAlertThatCannotBeToldRaisesOneEventAndThatNone(t *testing.T) {
 			if !strings.Contains(string(events[1].Data), fmt.Sprintf(`"alert":"alert-0","job":"tell"`)) {
 				t.Errorf("the event is %s", events[1].Data)
 			}
+			n, newest, err := s.rt.Undelivered(context.Background())
+			if err != nil || n != 2 || s.run(newest).Tells != jobs.TellsUndelivered {
+				t.Errorf("%d are undelivered, the newest %s, %v", n, newest, err)
+			}
 			if err := s.rt.Health(context.Background()); err != nil {
 				t.Errorf("it is not well for that: %v", err)
 			}
