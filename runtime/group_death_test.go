@@ -94,6 +94,7 @@ func dieAt(t *testing.T, at int, after bool) (died bool) {
 	kill := make(chan struct{})
 	close(kill)
 	_ = g.rt.Stop(kill) // of a dead one: what it had under way has no end
+	g.rt.Bury()
 	<-over
 	g.close()
 	g.open()

@@ -230,7 +230,7 @@ func (s *groupStarting) again(
 			rq.Payload = old.Payload
 		}
 	}
-	next := fitted(rq.Run(old), target)
+	next := s.fitted(rq.Run(old), target)
 	s.take(made, &next, failure)
 	return nil
 }
