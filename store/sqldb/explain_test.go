@@ -159,7 +159,7 @@ var index = map[string]string{
 	"selectSince":     "f USING PRIMARY KEY (alert=? AND sort=? AND key=?)",
 	"deleteFold":      "folds USING PRIMARY KEY (alert=? AND sort=? AND key=?)",
 	"deleteFoldsOf":   "folds USING PRIMARY KEY (alert=?)",
-	"selectUntold":    "INDEX runs_untold (dealt=?)",
+	"selectUntold":    "INDEX runs_untold (tells=? AND dealt=?)",
 	// schedules
 	"selectScheduleRow":    "sqlite_autoindex_schedules_1 (name=?)",
 	"selectSchedule":       "sqlite_autoindex_schedules_1 (name=?)",
@@ -229,7 +229,7 @@ var allowed = map[string]struct{ steps, why string }{
 	"insertSlots":         {"SCAN 8-ROW VALUES CLAUSE", "eight rows are written"},
 	"selectStates":        {"USE TEMP B-TREE FOR GROUP BY", "two groups"},
 	"updateShifted": {
-		"SCAN runs USING INDEX runs_due", "what retries, when the wall clock was set",
+		"SCAN runs USING INDEX runs_retrying", "what retries, when the wall clock was set",
 	},
 	"selectLogs": {
 		"USE TEMP B-TREE FOR LAST 2 TERMS OF ORDER BY",

@@ -8,8 +8,9 @@ import (
 )
 
 const (
+	// It waits for no time: due_at is by when a callback must have come.
 	updateGroupWaiting = `
-UPDATE runs SET state = 5, members = $3
+UPDATE runs SET state = 5, members = $3, due_at = 0
 WHERE seq = $1 AND state = 3 AND number = $2 AND cancel_at IS NULL AND lane IS NOT NULL`
 	// What it brought is kept: a requeue may start it anew.
 	upsertGroupStarted = `
@@ -118,7 +119,7 @@ func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err er
 	run.Group, run.Place, run.RequeuedFrom = f.Run, place, of
 	bornWithoutJob(job, run)
 	if !of.IsNil() {
-		if err := takesPlace(tx, run); err != nil {
+		if err := requeuedBy(tx, run); err != nil {
 			return false, err
 		}
 	}

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Cancel", cancelClaims},
 		{"Requeue", requeueClaims},
 		{"Remove", removeClaims},
+		{"Failures", slices.Concat(failureClaims, dealClaims, alikeClaims, earlierClaims)},
 		{"Log", logClaims},
 		{"Prune", pruneClaims},
 		{"Runs", slices.Concat(listClaims, searchClaims)},
