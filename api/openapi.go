@@ -317,7 +317,10 @@ func (d *description) refine() {
 // eventData says what the data of events may be.
 func (d *description) eventData() {
 	data := d.registry.Map()["CloudEvent"].Properties["data"]
-	for _, of := range []any{jobs.DependencyOpened{}, jobs.DependencyClosed{}, jobs.ScheduleMissed{}, jobs.ScheduleLate{}} {
+	for _, of := range []any{
+		jobs.DependencyOpened{}, jobs.DependencyClosed{}, jobs.ScheduleMissed{}, jobs.ScheduleLate{}, jobs.RunLong{},
+		jobs.RunInterrupted{}, jobs.QueueStuck{}, jobs.ManyFailures{}, jobs.DiskLow{}, jobs.BackupFailed{}, jobs.BackupStale{},
+	} {
 		data.AnyOf = append(data.AnyOf, d.schema(of))
 	}
 }

@@ -41,7 +41,7 @@ type CloudEvent struct {
 	Type        string `json:"type" doc:"What happened, such as dependency.opened"`
 	Subject     string `json:"subject" doc:"What it is about, such as dependency/stripe or schedule/nightly-sync:default"`
 	Time        Time   `json:"time" doc:"When it happened"`
-	Data        Raw    `json:"data" doc:"By the type: a DependencyOpened, DependencyClosed, ScheduleMissed or ScheduleLate"`
+	Data        Raw    `json:"data" doc:"By the type: a DependencyOpened for dependency.opened, a DiskLow for disk.low and so on; a ManyFailures for failures.many"`
 }
 
 // DependencyOpened is the data of EventDependencyOpened.

@@ -235,6 +235,9 @@ func (d *dispatcher) apply(finished []store.Finish, got store.Claimed) {
 	if got.Events {
 		d.hub.changedEvents()
 	}
+	if d.longSooner(got.LongAt) {
+		d.wakeTicker()
+	}
 	d.nextDue, d.again = got.NextDue, got.More
 	done := d.done
 	d.done = nil

@@ -126,7 +126,7 @@ func (s *Store) claim(tx Tx, c *store.Claim) (out store.Claimed, err error) {
 	}
 	more := false
 	if !c.Hold {
-		if out.Leases, more, err = s.takeAll(tx, c); err != nil {
+		if out.Leases, out.LongAt, more, err = s.takeAll(tx, c); err != nil {
 			return out, fmt.Errorf("claim: %w", err)
 		}
 	}
@@ -174,7 +174,7 @@ func (s *Store) shift(tx Tx, step time.Duration, now jobs.Time) error {
 	if step == 0 {
 		return nil
 	}
-	for _, q := range []string{updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted} {
+	for _, q := range []string{updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted, updateLongShifted} {
 		if _, err := tx.Exec(q, step.Milliseconds()); err != nil {
 			return err
 		}
