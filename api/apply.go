@@ -96,6 +96,9 @@ func ChangesOf(docs jobs.Documents) runtime.Changes {
 	for _, s := range docs.Schedules {
 		in.Schedules = append(in.Schedules, runtime.PutSchedule{Schedule: s})
 	}
+	for _, a := range docs.Alerts {
+		in.Alerts = append(in.Alerts, runtime.PutAlert{Alert: a})
+	}
 	return in
 }
 
@@ -138,11 +141,11 @@ func (c *call) parseApply(data []byte) (*jobs.File, error) {
 	if c.who.Jobs == nil {
 		return file, jobs.Invalid(faults)
 	}
-	for _, kind := range []string{jobs.RefPolicy, jobs.RefQueue, jobs.RefDependency} {
+	for _, kind := range []string{jobs.RefPolicy, jobs.RefQueue, jobs.RefDependency, jobs.RefAlert} {
 		if list := jobs.FileLists[kind]; len(file.Names(kind)) > 0 {
 			faults = append(faults, jobs.Fault{
 				Location: list,
-				Message:  "a token that is narrowed to some jobs does not reach " + list + ", which others name too",
+				Message:  "a token that is narrowed to some jobs does not reach " + list + ": they are about all jobs",
 			})
 		}
 	}
@@ -187,6 +190,12 @@ func AppliedOf(saved runtime.Saved) *wire.Applied {
 		item := add(store.KindSchedule, s.Schedule.Name, s.Created, s.Changed)
 		if s.Before != nil {
 			compare(item, s.Before, s.Schedule, s.Before.Set == s.Schedule.Set)
+		}
+	}
+	for _, a := range saved.Alerts {
+		item := add(store.KindAlert, a.Alert.Name, a.Created, a.Changed)
+		if a.Before != nil {
+			compare(item, a.Before, a.Alert, a.Before.Set == a.Alert.Set)
 		}
 	}
 	for _, gone := range saved.Removed {

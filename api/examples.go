@@ -160,6 +160,8 @@ func paramExample(r *route, name string) any {
 		return "SYNC"
 	case r.tag == "policies" && name == "name":
 		return "gentle"
+	case r.tag == "alerts" && name == "name":
+		return "data-failures"
 	case r.tag == "schedules" && name == "name":
 		return "sync-acme"
 	case r.tag == "queues" && name == "name":

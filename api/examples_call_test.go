@@ -52,6 +52,16 @@ func (ts *testServer) stage(r *route) map[string]string {
 			ts.call("PUT", "/v1/jobs/"+name, doc)
 		}
 	}
+	if r.tag == "alerts" {
+		params["name"] = "data-failures"
+		ts.call("PUT", "/v1/jobs/mail-out", doc)
+		for _, name := range []string{"data-failures", "failures"} {
+			ts.call("DELETE", "/v1/alerts/"+name, "")
+		}
+		if r.id != "create-alert" && r.id != "put-alert" {
+			ts.call("PUT", "/v1/alerts/data-failures", `{"on":["run.failed"],"run":"mail-out"}`)
+		}
+	}
 	if r.tag == "schedules" {
 		params["name"] = "sync-acme"
 		ts.call("PUT", "/v1/jobs/nightly-sync", doc)

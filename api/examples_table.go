@@ -74,16 +74,18 @@ var samples = map[sampleKey][]sample{
 	{id: "pause-job", status: 200}:      {{"paused", "", samplePausedJob()}},
 	{id: "resume-job"}:                  {{"note", "", jobs.Raw(`{"note": "it has been moved"}`)}},
 	{id: "upgrade-runs"}:                {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "drain", status: 200}:          {{"drained", "", wire.Server{Version: "1.0.0", Draining: true}}},
-	{id: "drain"}:                       {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "resume"}:                      {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "cancel-run"}:                  {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "cancel-run", status: 200}:     {{"cancelled", "", sampleCancelled()}},
-	{id: "cancel-run", status: 202}:     {{"running", "", sampleCancelling()}},
-	{id: "run-now"}:                     {{"empty", "", jobs.Raw(`{}`)}},
-	{id: "run-now", status: 200}:        {{"queued", "", sampleQueued()}},
-	{id: "requeue-run", status: 202}:    {{"new", "", sampleRequeued()}},
-	{id: "requeue-run", status: 200}:    {{"standing", "", sampleRequeued()}},
+	{id: "drain", status: 200}: {{"drained", "", wire.Server{
+		Version: "1.0.0", Draining: true, Alerts: wire.AlertState{FailuresTold: true},
+	}}},
+	{id: "drain"}:                    {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "resume"}:                   {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "cancel-run"}:               {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "cancel-run", status: 200}:  {{"cancelled", "", sampleCancelled()}},
+	{id: "cancel-run", status: 202}:  {{"running", "", sampleCancelling()}},
+	{id: "run-now"}:                  {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "run-now", status: 200}:     {{"queued", "", sampleQueued()}},
+	{id: "requeue-run", status: 202}: {{"new", "", sampleRequeued()}},
+	{id: "requeue-run", status: 200}: {{"standing", "", sampleRequeued()}},
 	{id: "requeue-run"}: {
 		{"again", "With the payload as it was", jobs.Raw(`{"note": "the API is back"}`)},
 		{"patched", "With another payload", jobs.Raw(`{"payload": {"since": "2026-11-28"}}`)},
@@ -179,6 +181,22 @@ var samples = map[sampleKey][]sample{
 	},
 	{id: "put-policy"}: {
 		{"gentle", "", jobs.Raw(`{"max_attempts": 3, "backoff": {"base": "1m"}}`)},
+	},
+	{id: "create-alert"}: {
+		{"failures", "Every failed run, and the first success after it", jobs.Raw(`{
+			"name": "failures", "on": ["run.failed", "run.recovered"], "run": "mail-out"
+		}`)},
+		{"team", "The third failure in a row of one team's jobs, customer by customer", jobs.Raw(`{
+			"name": "data-failures", "on": ["run.failed", "run.recovered"], "if": "labels.team == \"data\"",
+			"run": "mail-out", "after": 3, "key": "labels.customer", "throttle": "30m"
+		}`)},
+	},
+	{id: "put-alert"}: {
+		{"failures", "", jobs.Raw(`{"on": ["run.failed", "run.recovered"], "run": "mail-out"}`)},
+	},
+	{id: "test-alerts"}: {
+		{"job", "As if a run of this job had failed for good", jobs.Raw(`{"job": "nightly-sync"}`)},
+		{"all", "A failure of no job", jobs.Raw(`{}`)},
 	},
 	{id: "create-queue"}: {
 		{"mail", "Two at a time", jobs.Raw(`{"name": "mail", "concurrency": 2}`)},

@@ -240,7 +240,9 @@ var typeSamples = map[reflect.Type]func() any{
 	reflect.TypeFor[wire.RotatedKey](): func() any {
 		return wire.RotatedKey{Resealed: 4, Unreadable: []string{}}
 	},
-	reflect.TypeFor[wire.Server](): func() any { return wire.Server{Version: "1.0.0", Running: 3} },
+	reflect.TypeFor[wire.Server](): func() any {
+		return wire.Server{Version: "1.0.0", Running: 3, Alerts: wire.AlertState{FailuresTold: true}}
+	},
 	reflect.TypeFor[wire.Audit](): func() any {
 		return wire.Audit{Items: []wire.AuditEntry{{
 			ID: 19, At: sampleStart, Actor: "token admin", Action: "pause", Kind: "job",
@@ -281,7 +283,13 @@ var typeSamples = map[reflect.Type]func() any{
 		p := samplePolicy()
 		return wire.Policies{Items: []*jobs.Policy{&p}, Limit: 50}
 	},
-	reflect.TypeFor[wire.Queue](): func() any { return sampleQueue() },
+	reflect.TypeFor[jobs.Alert](): func() any { return sampleAlert() },
+	reflect.TypeFor[wire.Alerts](): func() any {
+		a := sampleAlert()
+		return wire.Alerts{Items: []*jobs.Alert{&a}, Limit: 50}
+	},
+	reflect.TypeFor[wire.AlertTested](): func() any { return sampleTested() },
+	reflect.TypeFor[wire.Queue]():       func() any { return sampleQueue() },
 	reflect.TypeFor[wire.Queues](): func() any {
 		return wire.Queues{Items: []wire.Queue{sampleQueue()}, Limit: 50}
 	},

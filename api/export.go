@@ -33,6 +33,10 @@ func exportAll(c *call) error {
 	if err != nil {
 		return err
 	}
+	alerts, err := allNamed(c, c.s.rt.Alerts, func(a *jobs.Alert) (name, set string) { return a.Name, a.Set })
+	if err != nil {
+		return err
+	}
 	out := wire.Export{Jobs: []jobs.Raw{}}
 	for _, p := range policies {
 		if !p.BuiltIn {
@@ -53,6 +57,11 @@ func exportAll(c *call) error {
 	for _, s := range schedules {
 		if c.who.reaches(s.Job) {
 			out.Schedules = append(out.Schedules, s.Document())
+		}
+	}
+	for _, a := range alerts {
+		if c.who.reaches(a.Run) {
+			out.Alerts = append(out.Alerts, a.Document())
 		}
 	}
 	return c.answer(200, &out)

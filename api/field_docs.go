@@ -26,10 +26,11 @@ var sharedDocs = map[string]string{
 // fieldDocs say what the fields of documents and answers mean (contract 3). *: of any schema.
 var fieldDocs = map[string]string{
 	"Job.name": "Its identity, unless it stands as a key in a map. What it was is kept under its name",
-	"Job.webhook": "An HTTP endpoint to call: its URL, or an object. Exactly one of webhook, script and " +
-		"mail",
-	"Job.script":     "A program to run: its text, or an object. Exactly one of webhook, script and mail",
-	"Job.mail":       "A message to send. Exactly one of webhook, script and mail",
+	"Job.webhook": "An HTTP endpoint to call: its URL, or an object. Exactly one of webhook, script, mail " +
+		"and group",
+	"Job.script":     "A program to run: its text, or an object. Exactly one of webhook, script, mail and group",
+	"Job.mail":       "A message to send. Exactly one of webhook, script, mail and group",
+	"Job.group":      "Runs of other jobs side by side, then one that gets all results. Exactly one of webhook, script, mail and group",
 	"Job.inbound":    "Doors: POST /in/JOB/NAME makes a run where the sender's signature is right",
 	"Job.on_success": "Runs of other jobs that are made when a run of this one has succeeded",
 
@@ -53,6 +54,18 @@ var fieldDocs = map[string]string{
 	"Mail.from":    "Left out: the server's --mail-from",
 	"Mail.subject": "One line; may hold {{ expression }}",
 	"Mail.body":    "Text; may hold {{ expression }}",
+
+	"Group.members": "The runs of the group, in the order of the results; [] for none: the merge runs at once then",
+	"Group.merge":   "The run that gets the results when the last member has ended; left out: the group's result is null",
+	"Group.need": "How many members have to succeed for the merge, and for the group to: all, a number, or a part such as " +
+		"60%, rounded up. Fewer: no merge, and the group fails, kind group",
+	"Group.deadline": "From the start of the group: members not done by then are cancelled, and missing",
+	"Group.on_member_failure": "wait: the others go on; cancel_rest: the first member that fails or is cancelled cancels " +
+		"the others, no merge is made, and the group fails",
+	"Member.name":    "By which the merge tells the results apart; of each member its own",
+	"Member.job":     "Whose run it is, by that job's retry, timeout and limits",
+	"Member.payload": "May hold {{ expression }} over payload, run and job, those of the group; left out: the group's payload",
+	"Merge.job":      "Whose run it is, by that job's retry, timeout and limits",
 
 	"Retry.policy":  "The named policy to start from; fields here override it",
 	"Retry.backoff": "How long to wait before the next attempt",
@@ -125,6 +138,17 @@ var fieldDocs = map[string]string{
 	"Schedule.end":   "No tick after",
 	"Schedule.late_after": "A tick that has not succeeded that long after it makes the event schedule.late; left out: one whose " +
 		"run has not started 15m after it",
+	"Apply.alerts": "Who is told of what",
+	"Alert.on": "The types of the events that are told. run.recovered is told only where the failure was",
+	"Alert.if": "An expression over type, subject and the members of the event's data, such as labels.team == \"data\"; " +
+		"left out: always. One that fails counts as true, and the message says so",
+	"Alert.run": "The job that tells: each message is a run of it, with the event as payload (CloudEvents 1.0 in JSON). " +
+		"slack(payload) and text(payload) in its templates render it",
+	"Alert.throttle": "The first event of a job and fingerprint is told at once, those that follow within the throttle in " +
+		"one summary at its end; 10m where left out",
+	"Alert.after": "Silent below that many failed runs in a row, told from it on; 1 where left out",
+	"Alert.key": "An expression, such as labels.customer: failed runs in a row are counted for each of its values alone; " +
+		"left out: per job and schedule",
 	"CatchUp.mode": "none; latest (where left out), one run for the newest tick that was missed; or all, one after another, " +
 		"the oldest first",
 	"CatchUp.window": "Older ones are skipped; left out: none are for latest, 24h for all",

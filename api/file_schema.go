@@ -25,6 +25,7 @@ func FileSchema() ([]byte, error) {
 	registry.Schema(reflect.TypeFor[jobs.Job](), true, "")
 	registry.Schema(reflect.TypeFor[jobs.Policy](), true, "")
 	registry.Schema(reflect.TypeFor[jobs.Schedule](), true, "")
+	registry.Schema(reflect.TypeFor[jobs.Alert](), true, "")
 	registry.Schema(reflect.TypeFor[wire.Queue](), true, "")
 	registry.Schema(reflect.TypeFor[wire.Dependency](), true, "")
 	text, err := json.Marshal(registry.Map())
@@ -61,7 +62,7 @@ func fileSchema(defs map[string]object) object {
 		"properties": object{
 			"defaults": documentedPart("Fields that hold for each job of this file which says nothing "+
 				"else. Maps such as labels, and objects such as retry, are merged member by member; "+
-				"webhook, script and mail only into jobs of that kind", orNullPart(object{"$ref": defsPrefix + "Defaults"})),
+				"webhook, script, mail and group only into jobs of that kind", orNullPart(object{"$ref": defsPrefix + "Defaults"})),
 			"policies": documentedPart("Named retry policies that jobs may start from: a list, or a map "+
 				"by name", listOrMap("Policy", namePattern)),
 			"queues": documentedPart("What runs wait in: a list, or a map by name. One that is named alone "+
@@ -71,9 +72,12 @@ func fileSchema(defs map[string]object) object {
 			"jobs": documentedPart("The jobs: a list, or a map by name", listOrMap("Job", namePattern)),
 			"schedules": documentedPart("When runs of jobs are made, beside those of the jobs' own schedules: a list, or "+
 				"a map by name", listOrMap("Schedule", namePattern)),
+			"alerts": documentedPart("Who is told of what: events that make runs of jobs which tell people; a list, or a "+
+				"map by name", listOrMap("Alert", namePattern)),
 		},
 		"anyOf": []object{
 			holds("jobs"), holds("schedules"), holds("policies"), holds("queues"), holds("dependencies"),
+			holds("alerts"),
 		},
 		"$defs": defs,
 	}
@@ -110,7 +114,7 @@ var stateOfDocuments = []string{
 }
 
 // listedDefs are items of lists: nothing is merged into them, so what they need must stand there.
-var listedDefs = []string{"Rule", "Chain", "Door"}
+var listedDefs = []string{"Rule", "Chain", "Door", "Member", "Merge"}
 
 // adaptDef makes the schema of a type one of what people write.
 func adaptDef(name string, def object) {
@@ -118,7 +122,10 @@ func adaptDef(name string, def object) {
 		delete(def, "required")
 	}
 	properties, _ := def["properties"].(object)
-	if name == "Job" || name == "Policy" {
+	if name == "Alert" {
+		def["required"] = []any{"on", "run"}
+	}
+	if name == "Job" || name == "Policy" || name == "Alert" {
 		for _, field := range stateOfDocuments {
 			delete(properties, field)
 		}
@@ -247,7 +254,7 @@ func scheduleInJob(defs map[string]object) {
 
 func exactlyOneKind(job object) {
 	kinds := []object{}
-	for _, kind := range []string{jobs.KindWebhook, jobs.KindScript, jobs.KindMail} {
+	for _, kind := range []string{jobs.KindWebhook, jobs.KindScript, jobs.KindMail, jobs.KindGroup} {
 		kinds = append(kinds, holds(kind))
 	}
 	job["oneOf"] = kinds

@@ -1,11 +1,14 @@
 package api
 
+import "nightshift/jobs"
+
 // Patterns of texts in documents.
 const (
 	urlPattern      = `^([hH][tT][tT][pP][sS]?://|\{\{)`
 	answeredPattern = `^([0-9.]+d)?([0-9.]+(h|m|s|ms))*$` // of durations as the server writes them
 	durationPattern = `^(0|([0-9]+(\.[0-9]+)?(d|h|m|s|ms|µs|ns))+)$`
 	sizePattern     = `^[0-9]+(\.[0-9]+)? ?([kKmMgGtT][iI]?)?[bB]$`
+	needPattern     = `^(all|([1-9]|[1-9][0-9]|100)%)$`
 	uniquePattern   = `^(queued|active|([0-9]+(\.[0-9]+)?(d|h|m|s|ms|µs|ns))+)$`
 )
 
@@ -34,6 +37,12 @@ var fieldRules = map[string]object{
 	"Breaker.failures":       {"minimum": 1, "maximum": 1000, "default": 5},
 	"Breaker.open_for":       {"default": "30s"},
 	"Breaker.max_open":       {"default": "10m"},
+
+	"Alert.name":     {"pattern": namePattern},
+	"Alert.run":      {"pattern": namePattern},
+	"Alert.on":       {"minItems": 1, "uniqueItems": true, "items": object{"type": "string", "enum": jobs.EventTypes}},
+	"Alert.throttle": {"default": "10m"},
+	"Alert.after":    {"minimum": 1, "maximum": 1000, "default": 1},
 
 	"Schedule.name":     {"pattern": namePattern},
 	"Schedule.job":      {"pattern": namePattern},
@@ -83,4 +92,11 @@ var fieldRules = map[string]object{
 	"Door.name":   {"pattern": namePattern},
 	"Door.verify": {"enum": []any{"github", "stripe", "standard-webhooks", "secret"}},
 	"Chain.job":   {"pattern": namePattern},
+
+	"Group.members":           {"maxItems": 10_000},
+	"Group.need":              {"default": "all"},
+	"Group.on_member_failure": {"enum": []any{"wait", "cancel_rest"}, "default": "wait"},
+	"Member.name":             {"pattern": namePattern},
+	"Member.job":              {"pattern": namePattern},
+	"Merge.job":               {"pattern": namePattern},
 }

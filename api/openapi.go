@@ -290,6 +290,13 @@ func (d *description) refine() {
 			all[name].Properties[field].ReadOnly = true
 		}
 	}
+	for _, name := range []string{"Alert", "AlertDocument"} {
+		for _, field := range []string{"set", "created_at", "updated_at"} {
+			all[name].Properties[field].ReadOnly = true
+		}
+		refineAlert(all[name])
+	}
+	all["AlertDocument"].Required = []string{"on", "run"}
 	all["PolicyDocument"].Required, all["ProgressDocument"].Required = nil, nil
 	for name, document := range map[string][]string{
 		"Queue": {"name", "concurrency"}, "Dependency": {"name", "concurrency", "rate", "breaker"},
@@ -312,6 +319,16 @@ func (d *description) refine() {
 		kinds[i] = problemPrefix + k.name
 	}
 	all["Problem"].Properties["type"].Enum = append(kinds, problemBlank)
+}
+
+// refineAlert says which events there are.
+func refineAlert(schema *huma.Schema) {
+	on := schema.Properties["on"]
+	on.MinItems, on.UniqueItems = new(1), true
+	on.Items = &huma.Schema{Type: "string"}
+	for _, typ := range jobs.EventTypes {
+		on.Items.Enum = append(on.Items.Enum, typ)
+	}
 }
 
 // eventData says what the data of events may be.

@@ -42,6 +42,7 @@ var tags = []*huma.Tag{
 	{Name: "jobs", Description: "What is registered: what to execute, and when to try it again"},
 	{Name: "schedules", Description: "When runs of jobs are made, and what became of each planned instant"},
 	{Name: "policies", Description: "Retry settings that jobs start from, by name"},
+	{Name: "alerts", Description: "Who is told of what has happened: events that make runs of jobs, such as one that writes to Slack"},
 	{Name: "queues", Description: "What runs wait in: how many of them may run at once"},
 	{Name: "dependencies", Description: "What runs share: a service, a lock, the host of a webhook"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},

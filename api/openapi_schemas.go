@@ -18,6 +18,7 @@ type (
 	sizeText     struct{}
 	textsOrText  struct{}
 	stateText    struct{}
+	needText     struct{}
 )
 
 // jobDocument is a job as somebody writes it: its schema demands nothing that the server knows.
@@ -25,6 +26,9 @@ type jobDocument jobs.Job
 
 // policyDocument is a policy so written.
 type policyDocument jobs.Policy
+
+// alertDocument is an alert so written.
+type alertDocument jobs.Alert
 
 // queueDocument and dependencyDocument are those so written.
 type (
@@ -52,6 +56,7 @@ type applyDocument struct {
 	Dependencies []dependencyDocument `json:"dependencies,omitempty"`
 	Jobs         []jobDocument        `json:"jobs,omitempty"`
 	Schedules    []scheduleDocument   `json:"schedules,omitempty"`
+	Alerts       []alertDocument      `json:"alerts,omitempty"`
 }
 
 // Schema describes any JSON value.
@@ -102,6 +107,13 @@ func (stateText) Schema(huma.Registry) *huma.Schema {
 	return schema
 }
 
+// Schema describes how many members of a group have to be good.
+func (needText) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: "integer", Minimum: new(0.0)}, {Type: "string", Pattern: needPattern},
+	}}
+}
+
 // newRegistry makes a place for schemas that are referred to behind a prefix.
 func newRegistry(prefix string) huma.Registry {
 	huma.DefaultArrayNullable = false
@@ -120,6 +132,7 @@ func newRegistry(prefix string) huma.Registry {
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Size](), reflect.TypeFor[sizeText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.State](), reflect.TypeFor[stateText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Texts](), reflect.TypeFor[textsOrText]())
+	registry.RegisterTypeAlias(reflect.TypeFor[jobs.Need](), reflect.TypeFor[needText]())
 	registry.RegisterTypeAlias(reflect.TypeFor[wire.Export](), reflect.TypeFor[applyDocument]())
 	return registry
 }

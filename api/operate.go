@@ -11,8 +11,12 @@ import (
 )
 
 func (c *call) answerServer() error {
+	alerts, err := c.alertState()
+	if err != nil {
+		return err
+	}
 	return c.answer(200, &wire.Server{
-		Version: c.s.version, Draining: c.s.rt.Draining(), Running: c.s.rt.Running(),
+		Version: c.s.version, Draining: c.s.rt.Draining(), Running: c.s.rt.Running(), Alerts: alerts,
 	})
 }
 
@@ -64,10 +68,26 @@ func getReady(c *call) error {
 	defer cancel()
 	err := c.s.rt.Health(ctx)
 	if err == nil {
-		return c.answer(200, &wire.Status{Status: "ready"})
+		return c.answer(200, &wire.Status{Status: "ready", Detail: c.undelivered(ctx)})
 	}
 	c.s.log.Warn("not ready", "error", err)
 	return &problem{kind: probNotReady, detail: whyNotReady(err), retryAfter: 5 * time.Second}
+}
+
+// undelivered says of an open answer that people were not told of something; "": they were.
+func (c *call) undelivered(ctx context.Context) string {
+	n, _, err := c.s.rt.Store().Undelivered(ctx)
+	if err != nil || n == 0 {
+		return ""
+	}
+	return undeliveredText(n)
+}
+
+func undeliveredText(n int) string {
+	if n == 1 {
+		return "1 alert could not be delivered, and nobody has dealt with it"
+	}
+	return fmt.Sprintf("%d alerts could not be delivered, and nobody has dealt with them", n)
 }
 
 // whyNotReady says it in words that give nothing away: everybody may ask. What the runtime says

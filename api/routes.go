@@ -86,7 +86,7 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), sharingRoutes(), runRoutes(), runActionRoutes(), checkpointRoutes(),
+		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), alertRoutes(), sharingRoutes(), runRoutes(), runActionRoutes(), checkpointRoutes(),
 		callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(), eventRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)

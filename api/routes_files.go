@@ -30,7 +30,7 @@ func fileRoutes() []*route {
 			method: "POST", path: "/v1/apply", opens: scopeAdmin, body: maxBatchBody, handle: apply,
 			query: []param{paramSet, paramDryRun, paramPrune},
 			tag:   "jobs", id: "apply", summary: "Register or replace jobs and what they name, all or nothing",
-			more: "The body is a job file in JSON: jobs, schedules, policies, queues and dependencies are " +
+			more: "The body is a job file in JSON: jobs, schedules, policies, queues, dependencies and alerts are " +
 				"lists, or maps by name; defaults hold for each job that says nothing else, defaults.timezone for " +
 				"cron lines without one; webhook: URL and script: TEXT are short forms. " +
 				"What an apply makes bears its set, and so does what it finds that bears none; what " +
@@ -46,7 +46,7 @@ func fileRoutes() []*route {
 				name: "set", wrong: wrongSet, doc: "only what bears this set; all where left out",
 			}},
 			handle: exportAll, tag: "jobs", id: "export",
-			summary: "Give policies, queues, dependencies, jobs and schedules as a job file in JSON",
+			summary: "Give policies, queues, dependencies, jobs, schedules and alerts as a job file in JSON",
 			more: "Sorted by name, byte for byte as they stand: applied again it changes nothing. The " +
 				"policy default is there only where somebody has changed it, and so are queues and " +
 				"dependencies.",

@@ -65,6 +65,8 @@ func entryFaults(err error) ([]jobs.Fault, bool) {
 	var bad *jobs.InvalidError
 	var missing *store.MissingRef
 	var circle *store.CircleError
+	var tells *store.TellsError
+	var nesting *store.NestingError
 	switch {
 	case errors.As(err, &bad):
 		return bad.Faults, true
@@ -72,6 +74,10 @@ func entryFaults(err error) ([]jobs.Fault, bool) {
 		return []jobs.Fault{{Location: missing.Location, Message: missing.Error()}}, true
 	case errors.As(err, &circle):
 		return []jobs.Fault{{Location: circle.Location, Message: circle.Error()}}, true
+	case errors.As(err, &tells):
+		return []jobs.Fault{{Location: tells.Location, Message: tells.Error()}}, true
+	case errors.As(err, &nesting):
+		return []jobs.Fault{{Location: nesting.Location, Message: nesting.Error()}}, true
 	}
 	return nil, false
 }

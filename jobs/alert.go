@@ -26,8 +26,8 @@ type Alert struct {
 	// State: answered, ignored when a document brings it.
 	Revision  int64  `json:"-"`
 	Set       string `json:"set,omitempty"`
-	CreatedAt Time   `json:"created_at"`
-	UpdatedAt Time   `json:"updated_at"`
+	CreatedAt Time   `json:"created_at,omitzero"`
+	UpdatedAt Time   `json:"updated_at,omitzero"`
 }
 
 // ThrottleOf is the throttle with its default.

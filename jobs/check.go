@@ -120,6 +120,9 @@ func (j *Job) dropState() {
 	for i := range j.OnSuccess {
 		j.OnSuccess[i].Payload = j.OnSuccess[i].Payload.given()
 	}
+	if j.Group != nil {
+		j.Group.dropNulls()
+	}
 	for i := range j.Schedules {
 		j.Schedules[i].dropState()
 	}
@@ -212,6 +215,9 @@ func (s Spec) plain() Spec {
 		}
 		s.Script = &p
 	}
+	if s.Group != nil {
+		s.Group = s.Group.plain()
+	}
 	return s
 }
 
@@ -227,6 +233,9 @@ func (j *Job) FieldHint(parent, name string) string {
 		return `want "schedules", such as [{"cron": "0 2 * * *", "timezone": "Europe/Berlin"}]`
 	}
 	if hint := longHints[parent][name]; hint != "" {
+		return hint
+	}
+	if hint := groupHint(parent, name); hint != "" {
 		return hint
 	}
 	if hint := whileHint(parent, name); hint != "" {
@@ -266,6 +275,7 @@ func (j *Job) Check() []Fault {
 	j.checkLinks(&f)
 	j.checkSharing(&f)
 	j.checkSchedules(&f)
+	j.checkAsGroup(&f)
 	if j.Payload != nil {
 		f.check("payload", CheckPayload(j.Payload))
 	}
@@ -288,7 +298,7 @@ func (f *faults) checkKinds(j *Job) {
 	var checks []func(*faults)
 	note := func(kind string, there bool, check func(*faults)) {
 		if there && len(found) > 0 {
-			f.add(kind, "want exactly one of webhook, script, mail: %s is there too", found[0])
+			f.add(kind, "want exactly one of webhook, script, mail, group: %s is there too", found[0])
 		}
 		if there {
 			found, checks = append(found, kind), append(checks, check)
@@ -297,8 +307,9 @@ func (f *faults) checkKinds(j *Job) {
 	note(KindWebhook, j.Webhook != nil, j.Webhook.check)
 	note(KindScript, j.Script != nil, j.Script.check)
 	note(KindMail, j.Mail != nil, j.Mail.check)
+	note(KindGroup, j.Group != nil, func(f *faults) { j.Group.check(f, groupAt) })
 	if len(found) == 0 {
-		f.add("", "want exactly one of webhook, script, mail")
+		f.add("", "want exactly one of webhook, script, mail, group")
 	}
 	for _, check := range checks {
 		check(f)

@@ -157,15 +157,15 @@ func TestParseJobChecksTheTopLevel(t *testing.T) {
 			`"`: "payload: want at most 262144 bytes, got 262145",
 		`"payload":{"a":{"b":1,"b":2}}`: "payload.a.b: this key stands " +
 			"twice in the same object",
-		`"webhook":{"url":"http://x/"}`: "script: want exactly one of webhook, script, mail: webhook " +
+		`"webhook":{"url":"http://x/"}`: "script: want exactly one of webhook, script, mail, group: webhook " +
 			"is there too",
 		`"name":"A","priority":101,"queue":"B"`: "name: " + errName.Error() + "; queue: " +
 			errName.Error() +
 			"; priority: want from -100 to 100",
 	})
-	checks(t, "", map[string]string{``: "want exactly one of webhook, script, mail"})
+	checks(t, "", map[string]string{``: "want exactly one of webhook, script, mail, group"})
 	checks(t, `,"webhook":{"url":"x"},"script":{}`, map[string]string{`"colour":1`: `colour: unknown ` +
-		`field; script: want exactly one of webhook, script, mail: webhook is there too; webhook.url: ` +
+		`field; script: want exactly one of webhook, script, mail, group: webhook is there too; webhook.url: ` +
 		`want it to begin with http:// or https://; script: want exactly one of source, path`})
 }
 

@@ -63,6 +63,7 @@ const (
 	ByMaxAttempts = "max_attempts"
 	ByMaxElapsed  = "max_elapsed"
 	ByJobDeleted  = "job deleted"
+	ByGroup       = "group" // what became of its members and its merge decides
 )
 
 // Bounds of waits that come from outside, and of the reason.

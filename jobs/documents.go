@@ -7,15 +7,16 @@ type Documents struct {
 	Dependencies []*Dependency
 	Jobs         []*Job
 	Schedules    []*Schedule // that stand by themselves
+	Alerts       []*Alert
 }
 
 // FileKinds are the kinds of documents in a file, in the order in which they are written.
-var FileKinds = []string{RefPolicy, RefQueue, RefDependency, RefJob, RefSchedule}
+var FileKinds = []string{RefPolicy, RefQueue, RefDependency, RefJob, RefSchedule, RefAlert}
 
 // FileLists are the keys below which a file holds documents, by their kind.
 var FileLists = map[string]string{
 	RefPolicy: "policies", RefQueue: "queues", RefDependency: "dependencies", RefJob: "jobs",
-	RefSchedule: "schedules",
+	RefSchedule: "schedules", RefAlert: "alerts",
 }
 
 // Names are the names of the documents of a kind, in their order.
@@ -29,6 +30,8 @@ func (d *Documents) Names(kind string) []string {
 		return namesOf(d.Dependencies, func(d *Dependency) string { return d.Name })
 	case RefSchedule:
 		return namesOf(d.Schedules, func(s *Schedule) string { return s.Name })
+	case RefAlert:
+		return namesOf(d.Alerts, func(a *Alert) string { return a.Name })
 	}
 	return namesOf(d.Jobs, func(j *Job) string { return j.Name })
 }
@@ -48,4 +51,5 @@ func (d *Documents) Add(more *Documents) {
 	d.Dependencies = append(d.Dependencies, more.Dependencies...)
 	d.Jobs = append(d.Jobs, more.Jobs...)
 	d.Schedules = append(d.Schedules, more.Schedules...)
+	d.Alerts = append(d.Alerts, more.Alerts...)
 }

@@ -32,12 +32,12 @@ func (f *File) take(doc *fileDocument, placed []placed) {
 	f.places = map[string][]place{
 		RefPolicy: doc.Policies.places, RefQueue: doc.Queues.places,
 		RefDependency: doc.Dependencies.places, RefJob: doc.Jobs.places,
-		RefSchedule: doc.Schedules.places,
+		RefSchedule: doc.Schedules.places, RefAlert: doc.Alerts.places,
 	}
 	empty := doc.Policies.list == nil && doc.Queues.list == nil && doc.Dependencies.list == nil &&
-		doc.Jobs.list == nil && doc.Schedules.list == nil
+		doc.Jobs.list == nil && doc.Schedules.list == nil && doc.Alerts.list == nil
 	if empty && len(placed) == 0 {
-		f.fault(0, 0, "", "holds nothing to apply: want jobs, schedules, policies, queues or dependencies, each a "+
+		f.fault(0, 0, "", "holds nothing to apply: want jobs, schedules, policies, queues, dependencies or alerts, each a "+
 			"list, or a map by name")
 	}
 	doc.zone()
@@ -46,10 +46,12 @@ func (f *File) take(doc *fileDocument, placed []placed) {
 	checkAll(f, dependencySort, &doc.Dependencies.fileList, placed)
 	checkAll(f, jobSort, &doc.Jobs.fileList, placed)
 	checkAll(f, scheduleSort, &doc.Schedules.fileList, placed)
+	checkAll(f, alertSort, &doc.Alerts.fileList, placed)
 	if len(f.found) > 0 {
 		return
 	}
 	f.Policies, f.Jobs, f.Schedules = doc.Policies.list, doc.Jobs.list, doc.Schedules.list
+	f.Alerts = doc.Alerts.list
 	for _, q := range doc.Queues.list {
 		f.Queues = append(f.Queues, q.queue())
 	}

@@ -48,6 +48,12 @@ func startFrom(defaults []byte, j *Job, text []byte) {
 	if j.Mail != nil && !says(text, KindMail) {
 		j.Mail = nil
 	}
+	if j.Group != nil && !says(text, KindGroup) {
+		j.Group = nil
+	}
+	if says(text, KindGroup) { // what is no part of a group is no default for one
+		j.Timeout, j.Retry, j.Checkpoint = nil, Retry{}, nil
+	}
 }
 
 // says reports whether the object that begins a text has a member that is not null.

@@ -12,6 +12,7 @@ const (
 	maxPolicies  = 1_000
 	maxShared    = 10_000 // queues, and dependencies
 	maxSchedules = 50_000
+	maxAlerts    = 1_000
 )
 
 // fileDocument is what a file holds.
@@ -22,6 +23,7 @@ type fileDocument struct {
 	Dependencies fileDependencies `json:"dependencies"`
 	Jobs         fileJobs         `json:"jobs"`
 	Schedules    fileSchedules    `json:"schedules"`
+	Alerts       fileAlerts       `json:"alerts"`
 }
 
 // FieldHint says where a field belongs that stands beside jobs.
@@ -31,8 +33,6 @@ func (*fileDocument) FieldHint(parent, name string) string {
 		return ""
 	case FileLists[name] != "" && name != RefQueue:
 		return `did you mean "` + FileLists[name] + `"?`
-	case name == "alerts":
-		return notYet
 	case name == "timezone":
 		return "it belongs below defaults, or to a schedule"
 	case name == "cron" || name == "every":
@@ -42,8 +42,6 @@ func (*fileDocument) FieldHint(parent, name string) string {
 	}
 	return ""
 }
-
-const notYet = "this version does not have it yet"
 
 // fileList is documents as a list, or as a map by name.
 type fileList[T any] struct {
@@ -84,6 +82,11 @@ var (
 		kind: RefSchedule, most: maxSchedules,
 		name:  func(s *Schedule) *string { return &s.Name },
 		check: func(s *Schedule) []Fault { s.dropState(); return s.Check() },
+	}
+	alertSort = fileSort[Alert]{
+		kind: RefAlert, most: maxAlerts,
+		name:  func(a *Alert) *string { return &a.Name },
+		check: func(a *Alert) []Fault { a.dropState(); return a.Check() },
 	}
 )
 
@@ -151,6 +154,7 @@ type (
 	fileDependencies struct{ fileList[dependencyDoc] }
 	fileJobs         struct{ fileList[Job] }
 	fileSchedules    struct{ fileList[Schedule] }
+	fileAlerts       struct{ fileList[Alert] }
 )
 
 func (l *filePolicies) decodeJSON(d *decoder) bool { return l.decode(d, policySort) }
@@ -160,6 +164,8 @@ func (l *fileQueues) decodeJSON(d *decoder) bool { return l.decode(d, queueSort)
 func (l *fileDependencies) decodeJSON(d *decoder) bool { return l.decode(d, dependencySort) }
 
 func (l *fileSchedules) decodeJSON(d *decoder) bool { return l.decode(d, scheduleSort) }
+
+func (l *fileAlerts) decodeJSON(d *decoder) bool { return l.decode(d, alertSort) }
 
 func (l *fileJobs) decodeJSON(d *decoder) bool {
 	defaulted, sort := 0, jobSort // bytes

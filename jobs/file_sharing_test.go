@@ -87,7 +87,6 @@ func TestFilesTellWhereQueuesAndDependenciesAreWrong(t *testing.T) {
 		{"dependency: {a: {}}\njobs: []\n", `f:1:1: dependency: unknown field: did you mean "dependencies"?`},
 		{"queue: etl\njobs: []\n", "f:1:1: queue: unknown field: it belongs to a job, in the list or map below jobs"},
 		{"concurrency: {limit: 1}\njobs: []\n", "f:1:1: concurrency: unknown field: it belongs to a job, in the list or map below jobs"},
-		{"alerts: []\nqueues: []\n", "f:1:1: alerts: unknown field: this version does not have it yet"},
 		{"defaults: {breaker: {}}\nqueues: []\n", "f:1:12: defaults.breaker: unknown field: it belongs to a dependency, which the job names in dependencies"},
 	} {
 		_, err := ParseFile("f", []byte(tt.text))

@@ -90,7 +90,7 @@ func TestParseFileKeepsThePayloadOfJSONByteForByte(t *testing.T) {
 	}
 }
 
-const wantWork = "want jobs, schedules, policies, queues or dependencies, each a list, or a map by name"
+const wantWork = "want jobs, schedules, policies, queues, dependencies or alerts, each a list, or a map by name"
 
 func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 	job := func(lines string) string { return "jobs:\n- name: a\n  script: x\n" + lines }
@@ -107,7 +107,6 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{"job: []\n", `f:1:1: job: unknown field: did you mean "jobs"?`},
 		{"webhook: x\njobs: []\n", "f:1:1: webhook: unknown field: it belongs to a job, in the " +
 			"list or map below jobs"},
-		{"alerts: {}\njobs: []\n", "f:1:1: alerts: unknown field: this version does not have it yet"},
 		{"policies: 5\n", "f:1:11: policies: want a list of policies, or a map of policies by name, " +
 			"got a number"},
 		{"policies:\n- {max_attempts: 3}\n", "f:2:3: policies[0]: want a name"},
@@ -162,7 +161,7 @@ func TestParseFileTellsPlaceAndWhatWouldBeRight(t *testing.T) {
 		{
 			"jobs:\n  a: {webhook: x, script: y}\n",
 			"f:2:16: jobs.a.webhook.url: want it to begin with http:// or https://\n" +
-				"f:2:27: jobs.a.script: want exactly one of webhook, script, mail: webhook is there too",
+				"f:2:27: jobs.a.script: want exactly one of webhook, script, mail, group: webhook is there too",
 		},
 		{"jobs: []\n---\njobs: []\n", "f:2:1: want one document: a second one begins here"},
 		{"jobs:\n\t- a\n", "f:2:1: not YAML: found character that cannot start any token"},
@@ -220,7 +219,7 @@ func TestFaultyJobsDoNotHideThoseOfOthers(t *testing.T) {
 		"{name: c}\n"))
 	want := "f:2:22: jobs[0].webhook: want an object, got a number\n" +
 		"f:3:10: jobs[1].name: " + errName.Error() + "\n" +
-		"f:4:3: jobs[2]: want exactly one of webhook, script, mail"
+		"f:4:3: jobs[2]: want exactly one of webhook, script, mail, group"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -15,7 +15,7 @@ const GroupJob = "_group"
 
 // Group runs members side by side, then one merge run that gets all results, good and bad.
 type Group struct {
-	Members []Member `json:"members"`
+	Members []Member `json:"members" max:"10000"`
 	Merge   *Merge   `json:"merge,omitempty"`
 	// Need is how many good members it takes for the merge, and for the group to succeed.
 	Need            Need      `json:"need,omitzero"`
@@ -63,3 +63,31 @@ func (n Need) Of(members int) int {
 
 // CancelsRest reports whether the first bad member cancels the others.
 func (g *Group) CancelsRest() bool { return g.OnMemberFailure == MemberFailureCancelRest }
+
+// dropNulls makes of a payload that is null one that is left out.
+func (g *Group) dropNulls() {
+	for i := range g.Members {
+		g.Members[i].Payload = g.Members[i].Payload.given()
+	}
+}
+
+// plain writes the same in the one way in which equal groups are written.
+func (g *Group) plain() *Group {
+	made := *g
+	if made.OnMemberFailure == MemberFailureWait {
+		made.OnMemberFailure = ""
+	}
+	return &made
+}
+
+// Jobs are the names of the jobs of its members and its merge, and where they stand below at.
+func (g *Group) Jobs(at string) []Ref {
+	refs := make([]Ref, 0, len(g.Members)+1)
+	for i := range g.Members {
+		refs = append(refs, Ref{RefJob, g.Members[i].Job, memberAt(at, i) + ".job"})
+	}
+	if g.Merge != nil {
+		refs = append(refs, Ref{RefJob, g.Merge.Job, below(at, "merge.job")})
+	}
+	return refs
+}

@@ -152,6 +152,9 @@ var objectForms = map[reflect.Type]string{
 	reflect.TypeFor[CatchUp]():        `{"mode": "all", "window": "24h"}`,
 	reflect.TypeFor[breakerDoc]():     `{"failures": 5}, or null for none`,
 	reflect.TypeFor[dependencyDoc]():  `{"name": "stripe", "concurrency": 5}`,
+	reflect.TypeFor[Group]():          `{"members": [{"name": "a", "job": "fetch-a"}], "merge": {"job": "merge-results"}}`,
+	reflect.TypeFor[Member]():         `{"name": "a", "job": "fetch-a"}`,
+	reflect.TypeFor[Merge]():          `{"job": "merge-results"}`,
 	reflect.TypeFor[queueDoc]():       `{"name": "reports", "concurrency": 2}`,
 }
 

@@ -31,6 +31,9 @@ func (j *Job) Refs() []Ref {
 	for i := range j.OnSuccess {
 		refs = append(refs, Ref{RefJob, j.OnSuccess[i].Job, chainAt(i) + ".job"})
 	}
+	if j.Group != nil {
+		refs = append(refs, j.Group.Jobs(groupAt)...)
+	}
 	return refs
 }
 
@@ -97,11 +100,7 @@ func (j *Job) checkLinks(f *faults) {
 }
 
 func (f *faults) checkChain(at string, c *Chain) {
-	if c.Job == "" {
-		f.add(at+".job", "want the name of a job")
-	} else {
-		f.check(at+".job", CheckName(c.Job))
-	}
+	f.checkJobName(at+".job", c.Job)
 	if c.Payload != nil {
 		f.check(at+".payload", CheckPayload(c.Payload))
 	}

@@ -17,6 +17,7 @@ type Prepared struct {
 	fields  []templateField
 	body    bodyTemplate
 	success *program // nil: a status from 200 to 299
+	group   *groupTemplates
 	secrets []string
 }
 
@@ -52,6 +53,9 @@ func Prepare(s Spec) (*Prepared, error) {
 	}
 	if s.Mail != nil {
 		p.mail(c, s.Mail)
+	}
+	if s.Group != nil {
+		p.group = compileGroup(c, groupAt, s.Group)
 	}
 	if err := Invalid(c.found()); err != nil {
 		return nil, err

@@ -28,6 +28,8 @@ var (
 		"http", "payload", "run", "job", "checkpoint")
 	inChains = newEnvironment("on_success", textFunctions, noSecrets,
 		"payload", "run", "job", "checkpoint", "result")
+	inGroups = newEnvironment("the payloads of a group", textFunctions, noSecrets,
+		"payload", "run", "job")
 	inDoors = newEnvironment("inbound", textFunctions, noSecrets,
 		"headers", "payload", "job")
 	inDoorSecrets = newEnvironment("the secret of a door", textFunctions, nil, "job", "secrets")

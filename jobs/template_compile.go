@@ -19,6 +19,7 @@ type templating struct {
 	secrets []string
 	count   int
 	size    int
+	memo    map[string]*program // what was compiled, of one environment; nil: nothing is looked up
 }
 
 // maxTemplateFaults is how many faults of templates are listed.
@@ -93,6 +94,9 @@ func (c *templating) pieces(
 // expr compiles an expression; nil without an error where there are too many of them, which
 // is noted.
 func (c *templating) expr(at, src string, env *environment) (*program, *ExprError) {
+	if prog := c.memo[src]; prog != nil {
+		return prog, nil
+	}
 	c.count++
 	c.size += len(src)
 	if c.count > maxExpressions || c.size > maxExpressionSource {
@@ -110,6 +114,9 @@ func (c *templating) expr(at, src string, env *environment) (*program, *ExprErro
 		if !slices.Contains(c.secrets, name) {
 			c.secrets = append(c.secrets, name)
 		}
+	}
+	if c.memo != nil {
+		c.memo[src] = prog
 	}
 	return prog, nil
 }

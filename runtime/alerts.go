@@ -13,5 +13,8 @@ func (r *Runtime) TestAlerts(ctx context.Context, job string, by store.By) (even
 	return 0, nil, store.ErrNotFound
 }
 
+// alertsChanged lets the loop that tells read the alerts anew.
+func (r *Runtime) alertsChanged() {}
+
 // FailuresTold reports whether an alert tells of failures of at least some jobs.
 func (r *Runtime) FailuresTold(ctx context.Context) (bool, error) { return false, nil }

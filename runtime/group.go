@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"io"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -24,4 +25,11 @@ func (r *Runtime) RunGroup(ctx context.Context, rq *GroupRequest) (store.Submitt
 // merge has not ended, or where it merges nothing.
 func (r *Runtime) Remerge(ctx context.Context, id jobs.ID, by store.By) (store.Submitted, error) {
 	return store.Submitted{}, store.ErrNotFound
+}
+
+// Results writes what has become of each member of a group as a JSON array, in their order, to an attempt
+// of its merge. Nothing is written where it gives store.ErrNotFound, for the run merges nothing, or a
+// *store.OverError.
+func (r *Runtime) Results(ctx context.Context, f store.Fence, w io.Writer) error {
+	return store.ErrNotFound
 }

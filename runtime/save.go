@@ -17,6 +17,7 @@ type Changes struct {
 	Dependencies []PutDependency
 	Jobs         []store.PutJob
 	Schedules    []PutSchedule // that stand by themselves
+	Alerts       []PutAlert
 	Prune        bool
 	DryRun       bool
 }
@@ -49,6 +50,13 @@ type PutSchedule struct {
 	Create   bool
 }
 
+// PutAlert is an alert to be saved.
+type PutAlert struct {
+	Alert   *jobs.Alert
+	IfMatch *int64
+	Create  bool
+}
+
 // Saved says what Changes did, or would do.
 type Saved struct {
 	Jobs         []store.SavedJob
@@ -56,6 +64,7 @@ type Saved struct {
 	Queues       []SavedQueue
 	Dependencies []SavedDependency
 	Schedules    []SavedSchedule
+	Alerts       []SavedAlert
 	Removed      []store.Removed
 	// Missing are, by job, the secrets it needs and that are not there: its runs will be held,
 	// its doors shut.
@@ -95,6 +104,14 @@ type SavedSchedule struct {
 	Before   *store.Schedule
 	Created  bool
 	Changed  bool
+}
+
+// SavedAlert says what a PutAlert did.
+type SavedAlert struct {
+	Alert   *jobs.Alert // as it stands now
+	Before  *jobs.Alert // as it stood; nil: it did not
+	Created bool
+	Changed bool
 }
 
 // Save compiles documents that have been checked, over the policies that they will have, and saves
@@ -185,6 +202,9 @@ func (r *Runtime) forget(in *Changes, removed []store.Removed) {
 		if was.Kind == store.KindJob {
 			gone = append(gone, was.Name)
 		}
+	}
+	if len(in.Alerts)+len(removed) > 0 {
+		r.alertsChanged()
 	}
 	if r.plans.changed(names...); policies {
 		r.plans.changedPolicies()

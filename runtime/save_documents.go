@@ -11,7 +11,7 @@ import (
 )
 
 // forStore are the changes in the types of the store: of documents policies come first, then queues,
-// then dependencies, then schedules.
+// then dependencies, then schedules, then alerts.
 func (c *Changes) forStore() store.Changes {
 	out := store.Changes{Set: c.Set, Jobs: c.Jobs, Prune: c.Prune, DryRun: c.DryRun}
 	put := func(p store.PutDocument) { out.Documents = append(out.Documents, p) }
@@ -39,6 +39,12 @@ func (c *Changes) forStore() store.Changes {
 			IfMatch: s.IfMatch, Create: s.Create,
 		})
 	}
+	for _, a := range c.Alerts {
+		put(store.PutDocument{
+			Kind: store.KindAlert, Name: a.Alert.Name, Doc: a.Alert.Document(),
+			IfMatch: a.IfMatch, Create: a.Create,
+		})
+	}
 	return out
 }
 
@@ -47,9 +53,10 @@ func (c *Changes) forStore() store.Changes {
 func (c *Changes) inLists(err error) error {
 	queues := len(c.Policies)
 	dependencies := queues + len(c.Queues)
+	schedules := dependencies + len(c.Dependencies)
 	before := map[string]int{
-		store.KindQueue: queues, store.KindDependency: dependencies,
-		store.KindSchedule: dependencies + len(c.Dependencies),
+		store.KindQueue: queues, store.KindDependency: dependencies, store.KindSchedule: schedules,
+		store.KindAlert: schedules + len(c.Schedules),
 	}
 	all := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -90,6 +97,10 @@ func savedOf(done store.Saved) (out Saved, err error) {
 			saved := SavedSchedule{Created: d.Created, Changed: d.Changed}
 			saved.Schedule, saved.Before, err = bothOf(d, scheduleOf)
 			out.Schedules = append(out.Schedules, saved)
+		case store.KindAlert:
+			saved := SavedAlert{Created: d.Created, Changed: d.Changed}
+			saved.Alert, saved.Before, err = bothOf(d, alertOf)
+			out.Alerts = append(out.Alerts, saved)
 		default:
 			err = fmt.Errorf("saved a document of the unknown kind %s", d.Document.Kind)
 		}

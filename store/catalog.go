@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"nightshift/jobs"
@@ -11,11 +12,12 @@ import (
 type Catalog interface {
 	// Save saves what is given, all or none, in one transaction. Where all of it stands already
 	// nothing is written. Faults are an *EntryError for each bad entry, joined, of ErrStale,
-	// ErrExists, *SetError, *MissingRef and *CircleError; *NamedError for what prune must not remove.
+	// ErrExists, *SetError, *MissingRef, *CircleError, *NestingError and *TellsError; *NamedError for what
+	// prune must not remove.
 	Save(ctx context.Context, c Changes, by By) (Saved, error)
 	Job(ctx context.Context, name string) (*jobs.Job, error)
 	Jobs(ctx context.Context, p Page) ([]*jobs.Job, string, error)
-	// DeleteJob is refused with *NamedError while another job names it.
+	// DeleteJob is refused with *NamedError while another job or an alert names it.
 	DeleteJob(ctx context.Context, name string, ifMatch *int64, by By) (cancelled int, err error)
 	PauseJob(ctx context.Context, name string, paused bool, note string, by By) (*jobs.Job, error)
 	Versions(ctx context.Context, job string, p Page) ([]jobs.Version, string, error)
@@ -51,7 +53,7 @@ type PutJob struct {
 
 // PutDocument is a document to be saved.
 type PutDocument struct {
-	Kind    string // KindPolicy, KindQueue, KindDependency, KindSchedule
+	Kind    string // KindPolicy, KindQueue, KindDependency, KindSchedule, KindAlert
 	Name    string
 	Doc     jobs.Raw // in the one way in which equal documents are written
 	IfMatch *int64
@@ -128,23 +130,58 @@ func (e *MissingRef) Error() string {
 	return "there is no " + e.Kind + " " + e.Name + ": make it first, or in the same apply"
 }
 
-// CircleError is a job whose success would make a run of itself in the end.
+// CircleError is a job whose run would make a run of itself in the end: by on_success, or as a group by its
+// members and its merge.
 type CircleError struct {
 	Location string   // in the document of the entry
 	Path     []string // jobs, from that of the entry to itself
 }
 
 func (e *CircleError) Error() string {
-	return "a circle of on_success, which would never end: " + strings.Join(e.Path, " → ")
+	return "a circle of on_success, members and merges, which would never end: " + strings.Join(e.Path, " → ")
+}
+
+// NestingError is a group by which more groups stand inside one another than may.
+type NestingError struct {
+	Location string   // in the document of the entry
+	Path     []string // groups, from the outermost to the innermost
+}
+
+func (e *NestingError) Error() string {
+	return "groups stand " + strconv.Itoa(len(e.Path)) + " deep inside one another, by " +
+		strings.Join(e.Path, " → ") + ": want at most " + strconv.Itoa(jobs.MaxGroupDepth)
 }
 
 // NamedError refuses to delete what others name.
 type NamedError struct {
 	Kind, Name string
 	By         []string // jobs, sorted
+	Alerts     []string // sorted
 }
 
 func (e *NamedError) Error() string {
-	return e.Kind + " " + e.Name + " is named by job " + strings.Join(e.By, ", ") +
+	var by []string
+	if len(e.By) > 0 {
+		by = append(by, "job "+strings.Join(e.By, ", "))
+	}
+	if len(e.Alerts) > 0 {
+		by = append(by, "alert "+strings.Join(e.Alerts, ", "))
+	}
+	return e.Kind + " " + e.Name + " is named by " + strings.Join(by, " and by ") +
 		": change or delete that first"
+}
+
+// TellsError is a job that an alert runs and that would make runs of others.
+type TellsError struct {
+	Location   string // in the document of the entry, which is the alert's or the job's
+	Alert, Job string
+	Field      string // of the job: group, on_success
+}
+
+func (e *TellsError) Error() string {
+	if e.Location == e.Field {
+		return "alert " + e.Alert + " runs this job, and what an alert runs tells people and starts nothing else: " +
+			"give the alert another job first"
+	}
+	return "job " + e.Job + " has " + e.Field + ": what an alert runs tells people and starts nothing else"
 }

@@ -34,6 +34,9 @@ func (c *Client) Apply(ctx context.Context, in Apply) (done wire.Applied, err er
 	for _, s := range in.Schedules {
 		body.Schedules = append(body.Schedules, s.Document())
 	}
+	for _, a := range in.Alerts {
+		body.Alerts = append(body.Alerts, a.Document())
+	}
 	query := url.Values{}
 	if in.Set != "" {
 		query.Set("set", in.Set)

@@ -4,13 +4,13 @@ import "nightshift/jobs"
 
 // Applied says what an apply did, or with dry_run would do.
 type Applied struct {
-	Items    []AppliedItem `json:"items" doc:"Policies, queues, dependencies, jobs, then schedules by themselves, in the order of the call, then what was pruned"`
+	Items    []AppliedItem `json:"items" doc:"Policies, queues, dependencies, jobs, schedules by themselves, then alerts, in the order of the call, then what was pruned"`
 	Warnings []Warning     `json:"warnings"`
 }
 
 // AppliedItem is what became of one document.
 type AppliedItem struct {
-	Kind          string        `json:"kind" enum:"job,policy,queue,dependency,schedule"`
+	Kind          string        `json:"kind" enum:"job,policy,queue,dependency,schedule,alert"`
 	Name          string        `json:"name"`
 	Version       *int          `json:"version" doc:"Of a job: what it executes; null: there is none"`
 	Action        string        `json:"action" enum:"created,changed,adopted,unchanged,removed" doc:"adopted: it is as it was, and bears the set from now on"`
@@ -32,6 +32,7 @@ type Export struct {
 	Dependencies []jobs.Raw `json:"dependencies,omitempty"`
 	Jobs         []jobs.Raw `json:"jobs"`
 	Schedules    []jobs.Raw `json:"schedules,omitempty"`
+	Alerts       []jobs.Raw `json:"alerts,omitempty"`
 }
 
 // Policies is a page of policies, newest first. The policy default is the last one while it is as it

@@ -145,6 +145,8 @@ type Server struct {
 	Version  string `json:"version"`
 	Draining bool   `json:"draining" doc:"It starts no attempt until resume or restart"`
 	Running  int    `json:"running" doc:"Attempts under way"`
+
+	Alerts AlertState `json:"alerts"`
 }
 
 // Audit is a page of changes, newest first.
@@ -176,6 +178,7 @@ type Events struct {
 // Status answers /healthz and /readyz.
 type Status struct {
 	Status string `json:"status"`
+	Detail string `json:"detail,omitempty" doc:"What a person should look at all the same, such as alerts that could not be delivered"`
 }
 
 // LogEvent is the data of the events "log" of a log that is followed.

@@ -77,6 +77,7 @@ var index = map[string]string{
 	"selectWaitingOf":       "runs_running (state=?)",
 	"selectSlicedOf":        "runs_queued (lane=?)",
 	"selectHoldersSliced":   "runs_sliced",
+	"selectAlerts":          "documents_kind (kind=?)",
 	"selectGates":           "gates_kind (kind=? AND rowid<?)",
 	"selectWaitingFor":      "refs_named (kind=? AND name=?)",
 	"selectWaitingForHost":  "lanes_host (host=?)",

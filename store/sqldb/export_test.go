@@ -153,6 +153,7 @@ var Statements = map[string]string{
 	"selectWaitingLanes":       selectWaitingLanes,
 	"selectFirstQueued":        selectFirstQueued,
 	"selectWaitingOf":          selectWaitingOf,
+	"selectAlerts":             selectAlerts,
 	"selectSlicedOf":           selectSlicedOf,
 	"updateWaitingShifted":     updateWaitingShifted,
 	"selectContinues":          selectContinues,

@@ -14,18 +14,42 @@ INSERT INTO refs (job, kind, name) VALUES ($1, $2, $3) ON CONFLICT (job, kind, n
 	selectNamers = `
 SELECT j.name FROM refs r JOIN jobs j ON j.id = r.job WHERE r.kind = $1 AND r.name = $2 ORDER BY r.job LIMIT 100`
 	selectFollowed = `
-SELECT name FROM refs WHERE job = (SELECT id FROM jobs WHERE name = $1) AND kind = 'job'
-ORDER BY name LIMIT 1000`
+SELECT name FROM refs WHERE job = (SELECT id FROM jobs WHERE name = $1) AND kind = $2
+ORDER BY name LIMIT 20000`
 )
+
+// refMember is the kind of ref that a group has to the jobs of its members and its merge, besides those
+// that each job has to what it names.
+const refMember = "member"
+
+// refsOf is what a job names, each once.
+func refsOf(j *jobs.Job) []named {
+	var refs []named
+	seen := map[named]bool{}
+	note := func(kind, name string) {
+		if n := (named{kind, name}); !seen[n] {
+			seen[n], refs = true, append(refs, n)
+		}
+	}
+	for _, ref := range append(j.Refs(), j.Shares()...) {
+		note(ref.Kind, ref.Name)
+	}
+	if j.Group != nil {
+		for _, ref := range j.Group.Jobs("") {
+			note(refMember, ref.Name)
+		}
+	}
+	return refs
+}
 
 // keepRefs notes what a job names. Queues and dependencies come to be by that.
 func (v *saving) keepRefs(job int64, j *jobs.Job) error {
-	for _, ref := range append(j.Refs(), j.Shares()...) {
-		if _, err := v.tx.Exec(insertRef, job, ref.Kind, ref.Name); err != nil {
+	for _, ref := range refsOf(j) {
+		if _, err := v.tx.Exec(insertRef, job, ref.kind, ref.name); err != nil {
 			return err
 		}
-		if kind := gateKindOf(ref.Kind); kind != 0 {
-			if _, err := v.makeGate(v.tx, gateKey{kind, 0, ref.Name}, v.by.Now); err != nil {
+		if kind := gateKindOf(ref.kind); kind != 0 {
+			if _, err := v.makeGate(v.tx, gateKey{kind, 0, ref.name}, v.by.Now); err != nil {
 				return err
 			}
 		}
@@ -57,16 +81,22 @@ func namers(tx Tx, kind, name string) (by []string, err error) {
 	return by, err
 }
 
-// refuseNamed is a *store.NamedError where a job names what is to be deleted.
+// refuseNamed is a *store.NamedError where a job or an alert names what is to be deleted.
 func refuseNamed(tx Tx, kind, name string) error {
-	by, err := namers(tx, kind, name)
-	if err == nil && len(by) > 0 {
-		err = &store.NamedError{Kind: kind, Name: name, By: by}
+	e := &store.NamedError{Kind: kind, Name: name}
+	var err error
+	if e.By, err = namers(tx, kind, name); err == nil && kind == store.KindJob {
+		var alerts []*jobs.Alert
+		alerts, err = standingAlerts(tx)
+		e.Alerts = alertsRunning(alerts, name)
+	}
+	if err == nil && len(e.By)+len(e.Alerts) > 0 {
+		err = e
 	}
 	return err
 }
 
-// circles looks for jobs whose success makes a run of themselves in the end.
+// circles looks for jobs whose run makes a run of themselves in the end.
 type circles struct {
 	tx    Tx
 	seen  map[string]bool // true: all that follows it is free of circles, or was told
@@ -74,7 +104,7 @@ type circles struct {
 	found [][]string // each from a job to itself
 }
 
-// from follows a job's on_success. No job is followed twice.
+// from follows a job's on_success, members and merge. No job is followed twice.
 func (c *circles) from(name string) error {
 	if over, ok := c.seen[name]; ok {
 		if !over {
@@ -85,11 +115,7 @@ func (c *circles) from(name string) error {
 	}
 	c.seen[name] = false
 	c.path = append(c.path, name)
-	var next []string
-	err := c.tx.Query(selectFollowed, func(r Row) error {
-		next = append(next, r.Text(0))
-		return nil
-	}, name)
+	next, err := followed(c.tx, store.KindJob, name)
 	for i := 0; err == nil && i < len(next); i++ {
 		err = c.from(next[i])
 	}
@@ -98,11 +124,20 @@ func (c *circles) from(name string) error {
 	return err
 }
 
+// followed are the names that a job has refs of a kind to.
+func followed(tx Tx, kind, name string) (next []string, err error) {
+	err = tx.Query(selectFollowed, func(r Row) error {
+		next = append(next, r.Text(0))
+		return nil
+	}, name, kind)
+	return next, err
+}
+
 // checkCircles adds a fault for each circle, at the first entry that is part of it.
 func (v *saving) checkCircles() error {
 	c := circles{tx: v.tx, seen: map[string]bool{}}
 	for i := range v.c.Jobs {
-		if v.out.Jobs[i].Changed && len(v.c.Jobs[i].Job.OnSuccess) > 0 {
+		if job := v.c.Jobs[i].Job; v.out.Jobs[i].Changed && (len(job.OnSuccess) > 0 || job.Group != nil) {
 			if err := c.from(v.c.Jobs[i].Job.Name); err != nil {
 				return err
 			}
@@ -126,5 +161,8 @@ func (v *saving) checkCircles() error {
 		v.faults = append(v.faults,
 			&store.EntryError{Index: i, Kind: store.KindJob, Err: circle})
 	}
-	return nil
+	if len(c.found) > 0 {
+		return nil
+	}
+	return v.checkNesting()
 }

@@ -120,6 +120,9 @@ func (v *saving) checkRefs() error {
 				&store.NamedError{Kind: gone.Kind, Name: gone.Name, By: others})
 		}
 	}
+	if err := v.checkAlerts(); err != nil {
+		return err
+	}
 	return v.checkCircles()
 }
 

@@ -19,6 +19,18 @@ func naming(name, policy string, follow ...string) *jobs.Job {
 	return j
 }
 
+// grouping is a group of members with jobs and of a merge; "": none.
+func grouping(name, merge string, members ...string) *jobs.Job {
+	g := &jobs.Group{Members: []jobs.Member{}}
+	for i, m := range members {
+		g.Members = append(g.Members, jobs.Member{Name: fmt.Sprint("m", i), Job: m})
+	}
+	if merge != "" {
+		g.Merge = &jobs.Merge{Job: merge}
+	}
+	return &jobs.Job{Name: name, Group: g}
+}
+
 var refClaims = []claim{
 	{"NameThatNothingBearsIsMissing", func(w *world) {
 		w.jobs("there")
@@ -54,11 +66,11 @@ var refClaims = []claim{
 	{"CircleIsRefused", func(w *world) {
 		_, err := w.save(store.PutJob{Job: naming("a", "", "a")})
 		equal(w, "faults", faultsOf(err),
-			[]string{"job 0: a circle of on_success, which would never end: a → a"})
+			[]string{"job 0: a circle of on_success, members and merges, which would never end: a → a"})
 		_, err = w.save(store.PutJob{Job: naming("a", "", "d", "b")}, store.PutJob{Job: naming("d", "")},
 			store.PutJob{Job: naming("b", "", "c")}, store.PutJob{Job: naming("c", "", "a")})
 		equal(w, "faults", faultsOf(err),
-			[]string{"job 0: a circle of on_success, which would never end: a → b → c → a"})
+			[]string{"job 0: a circle of on_success, members and merges, which would never end: a → b → c → a"})
 		circle := (*store.CircleError)(nil)
 		equal(w, "circle", errors.As(err, &circle), true)
 		equal(w, "location", circle.Location, "on_success[1].job")
@@ -69,11 +81,42 @@ var refClaims = []claim{
 		w.put(naming("a", "", "b"))
 		_, err := w.save(store.PutJob{Job: naming("x", "", "a")}, store.PutJob{Job: naming("c", "", "a")})
 		equal(w, "faults", faultsOf(err),
-			[]string{"job 1: a circle of on_success, which would never end: c → a → b → c"})
+			[]string{"job 1: a circle of on_success, members and merges, which would never end: c → a → b → c"})
 		// Broken by the same change, it is none.
 		w.check(w.saveAll(store.Changes{Jobs: []store.PutJob{
 			{Job: naming("c", "", "a")}, {Job: naming("a", "")},
 		}}))
+	}},
+	{"CircleThroughMembersAndMergesIsRefused", func(w *world) {
+		const circle = "a circle of on_success, members and merges, which would never end: "
+		_, err := w.save(store.PutJob{Job: grouping("g", "", "g")})
+		equal(w, "faults", faultsOf(err), []string{"job 0: " + circle + "g → g"})
+		w.put(naming("a", ""))
+		_, err = w.save(store.PutJob{Job: grouping("g", "m", "a", "a")}, store.PutJob{Job: naming("m", "", "g")})
+		equal(w, "faults", faultsOf(err), []string{"job 0: " + circle + "g → m → g"})
+		found := (*store.CircleError)(nil)
+		equal(w, "circle", errors.As(err, &found), true)
+		equal(w, "location", found.Location, "group.merge.job")
+		w.put(grouping("g", "", "a", "a"))
+		_, err = w.save(store.PutJob{Job: naming("a", "", "g")})
+		equal(w, "faults", faultsOf(err), []string{"job 0: " + circle + "a → g → a"})
+		_, err = w.DeleteJob(w.ctx, "a", nil, w.by())
+		wantNamed(w, err, "job a g")
+	}},
+	{"GroupsStandEightDeepInOneAnother", func(w *world) {
+		w.put(naming("a", ""))
+		for i, inner := 8, "a"; i >= 1; i-- {
+			w.put(grouping(fmt.Sprint("g", i), "", "a", inner))
+			inner = fmt.Sprint("g", i)
+		}
+		_, err := w.save(store.PutJob{Job: grouping("g0", "g1")})
+		const path = "g0 → g1 → g2 → g3 → g4 → g5 → g6 → g7 → g8"
+		equal(w, "faults", faultsOf(err),
+			[]string{"job 0: groups stand 9 deep inside one another, by " + path + ": want at most 8"})
+		// Nor may what stands innermost become a group.
+		_, err = w.save(store.PutJob{Job: grouping("a", "")})
+		equal(w, "faults", len(faultsOf(err)), 1)
+		w.put(naming("b", "", "g1")) // what follows a group does not stand in it
 	}},
 	{"JobsMayMeetAgain", func(w *world) {
 		w.check(w.saveAll(store.Changes{Jobs: []store.PutJob{

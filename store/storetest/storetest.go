@@ -22,7 +22,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Keys", slices.Concat(keyClaims, deliveryClaims)},
 		{"Unique", uniqueClaims},
 		{"Jobs", jobClaims},
-		{"Save", slices.Concat(saveClaims, refClaims)},
+		{"Save", slices.Concat(saveClaims, refClaims, alertSaveClaims)},
 		{"Documents", documentClaims},
 		{"Versions", versionClaims},
 		{"Pause", pauseClaims},
