@@ -302,7 +302,7 @@ func TestWhatIsWrongWithACallForEventsIsTold(t *testing.T) {
 		{"", "header.Last-Event-ID: want the id of an event", append(stream, "Last-Event-ID", "99999999999999999999")},
 		{"?after=1.5", "query.after: want the id of an event", stream},
 		{"?after=", "query.after: want the id of an event", nil},
-		{"?type=run.exploded", "query.type: want one of dependency.opened, dependency.closed", stream},
+		{"?type=run.exploded", "query.type: want one of run.failed, run.recovered", stream},
 		{"?type=", "query.type: want one of", nil},
 		{"?limit=5", "query.limit: belongs to a list: send Accept: application/json", stream},
 		{"?cursor=5", "query.cursor: belongs to a list: send Accept: application/json", []string{"Accept", "*/*"}},
@@ -348,4 +348,22 @@ func TestStreamOfEventsEndsWithItsToken(t *testing.T) {
 		t.Errorf("it ended after %s", took)
 	}
 	ts.await("the stream to be given back", func() bool { return ts.api.streams.Load() == 0 })
+}
+
+// What the list answers is checked against the description on the way.
+func TestEventsOfWhatIsStuckAndLateAreListed(t *testing.T) {
+	ts := newTestServer(t)
+	for _, e := range sampleWatched() {
+		err := ts.rt.Store().Happened(t.Context(), store.Event{
+			At: ts.rt.Now(), Type: e.Type, Subject: e.Subject, Data: e.Data,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list struct{ Items []jobs.CloudEvent }
+		ts.call("GET", "/v1/events?type="+e.Type, "").want(200).into(&list)
+		if len(list.Items) != 1 || list.Items[0].Subject != e.Subject || string(list.Items[0].Data) != string(e.Data) {
+			t.Errorf("of the type %s there are %+v", e.Type, list.Items)
+		}
+	}
 }

@@ -110,6 +110,8 @@ var fieldDocs = map[string]string{
 	"Job.dependencies": "What its runs share with those of other jobs, by name; 10 at most. They come to be by " +
 		"being named. The host:port of a webhook is one by itself and is not named here",
 	"Job.checkpoint": "How long what its runs have saved is kept, and who shares it",
+	"Job.long_after": "A run that has not ended that long after its first attempt started makes the event run.long, once. " +
+		"It counts as it is then. Left out: nobody is told",
 	"Job.retry":      "When a failed attempt is tried again",
 	"Job.retain":     "How long ended runs are kept",
 	"Job.version":    "Grows when what is executed changes",
@@ -139,7 +141,7 @@ var fieldDocs = map[string]string{
 	"Schedule.late_after": "A tick that has not succeeded that long after it makes the event schedule.late; left out: one whose " +
 		"run has not started 15m after it",
 	"Apply.alerts": "Who is told of what",
-	"Alert.on": "The types of the events that are told. run.recovered is told only where the failure was",
+	"Alert.on":     "The types of the events that are told. run.recovered is told only where the failure was",
 	"Alert.if": "An expression over type, subject and the members of the event's data, such as labels.team == \"data\"; " +
 		"left out: always. One that fails counts as true, and the message says so",
 	"Alert.run": "The job that tells: each message is a run of it, with the event as payload (CloudEvents 1.0 in JSON). " +

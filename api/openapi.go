@@ -335,7 +335,7 @@ func refineAlert(schema *huma.Schema) {
 func (d *description) eventData() {
 	data := d.registry.Map()["CloudEvent"].Properties["data"]
 	for _, of := range []any{
-		jobs.DependencyOpened{}, jobs.DependencyClosed{}, jobs.ScheduleMissed{}, jobs.ScheduleLate{}, jobs.RunLong{},
+		jobs.DependencyOpened{}, jobs.DependencyClosed{}, jobs.ScheduleMissed{}, jobs.ScheduleLate{}, jobs.GroupPartial{}, jobs.RunLong{},
 		jobs.RunInterrupted{}, jobs.QueueStuck{}, jobs.ManyFailures{}, jobs.DiskLow{}, jobs.BackupFailed{}, jobs.BackupStale{},
 	} {
 		data.AnyOf = append(data.AnyOf, d.schema(of))

@@ -130,7 +130,7 @@ func (s *Store) tellLong(tx Tx, now jobs.Time, limit int) (told int, err error) 
 		}
 		told++
 		err = s.tellOne(tx, store.Event{
-			At: now, Type: jobs.EventRunLong, Subject: "run/" + w.id.String(), Job: job.name, Run: w.id,
+			At: now, Type: jobs.EventRunLong, Subject: jobs.RunSubject(w.id), Job: job.name, Run: w.id,
 			Data: (&jobs.RunLong{
 				Job: job.name, Run: w.id, Labels: w.labels, Correlation: w.together, Schedule: w.schedule,
 				Attempts: w.number, State: w.state, StartedAt: w.started, LongAfter: jobs.Duration(job.longAfter),
@@ -175,7 +175,7 @@ func (s *Store) tellInterrupted(tx Tx, f *store.Finish) error {
 		return errors.Join(err, bad)
 	}
 	return s.tellOne(tx, store.Event{
-		At: f.Now, Type: jobs.EventRunInterrupted, Subject: "run/" + f.Run.String(), Job: f.Job, Run: f.Run,
+		At: f.Now, Type: jobs.EventRunInterrupted, Subject: jobs.RunSubject(f.Run), Job: f.Job, Run: f.Run,
 		Data: (&jobs.RunInterrupted{
 			Job: f.Job, Run: f.Run, Labels: w.labels, Correlation: w.together, Schedule: w.schedule, Attempts: f.Number,
 			Interrupts: t.Counts.Interrupts, State: t.State, Error: jobs.EventErrorOf(t.Error),
