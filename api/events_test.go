@@ -100,7 +100,8 @@ func (ts *testServer) flap(times int) {
 // event's subject.
 func (ts *testServer) opens() string {
 	ts.t.Helper()
-	ts.hook("failing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, `"retry":{"max_attempts":1}`)
+	ts.hook("failing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+		`"retry":{"backoff":{"kind":"fixed","base":"1h","max":"1h"}}`)
 	host := strings.TrimPrefix(ts.call("GET", "/v1/jobs/failing", "").want(200).field("webhook.url"), "http://")
 	run := `{"job":"failing"}`
 	ts.call("POST", "/v1/runs/batch", `{"runs":[`+strings.Repeat(run+",", jobs.DefaultBreakerFailures-1)+run+`]}`).want(202)

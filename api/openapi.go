@@ -334,10 +334,7 @@ func refineAlert(schema *huma.Schema) {
 // eventData says what the data of events may be.
 func (d *description) eventData() {
 	data := d.registry.Map()["CloudEvent"].Properties["data"]
-	for _, of := range []any{
-		jobs.DependencyOpened{}, jobs.DependencyClosed{}, jobs.ScheduleMissed{}, jobs.ScheduleLate{}, jobs.GroupPartial{}, jobs.RunLong{},
-		jobs.RunInterrupted{}, jobs.QueueStuck{}, jobs.ManyFailures{}, jobs.DiskLow{}, jobs.BackupFailed{}, jobs.BackupStale{},
-	} {
+	for _, of := range jobs.EventData {
 		data.AnyOf = append(data.AnyOf, d.schema(of))
 	}
 }

@@ -47,3 +47,11 @@ const (
 	TellsEvent       Tells = 1
 	TellsUndelivered Tells = 2 // that an alert could not be told: of its own failure nothing is told
 )
+
+// What is kept for an alert.
+const (
+	AlertSince = "since" // the event after which it was made
+	AlertFold  = "fold"  // what is alike, while it is throttled
+	AlertTold  = "told"  // failed runs in a row, told or to be told
+	AlertRate  = "rate"  // its messages of the last minute, and its digest
+)

@@ -121,7 +121,7 @@ func (j *Job) dropState() {
 		j.OnSuccess[i].Payload = j.OnSuccess[i].Payload.given()
 	}
 	if j.Group != nil {
-		j.Group.dropNulls()
+		j.Group.DropNulls()
 	}
 	for i := range j.Schedules {
 		j.Schedules[i].dropState()

@@ -142,6 +142,9 @@ func cancelled(e *Ending) Transition {
 	if errors.Is(e.Report.Stopped, ErrReplaced) {
 		why = "a newer tick of its schedule took its place: cancelled, whatever came out"
 	}
+	if errors.Is(e.Report.Stopped, ErrGivenUp) {
+		why = "its group gave it up, by its deadline or by on_member_failure: cancelled, whatever came out"
+	}
 	t.Decision = Decision{Action: ActionCancel, By: ByCancel, Reason: because(e.Report.Notes, why)}
 	return t
 }

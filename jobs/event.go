@@ -39,9 +39,9 @@ type CloudEvent struct {
 	ID          string `json:"id" doc:"A number, unique for the source; later events have larger ones"`
 	Source      string `json:"source" doc:"The server: its --url, else where it listens, as a URL"`
 	Type        string `json:"type" doc:"What happened, such as dependency.opened"`
-	Subject     string `json:"subject" doc:"What it is about, such as dependency/stripe or schedule/nightly-sync:default"`
+	Subject     string `json:"subject" doc:"What it is about, such as run/ID, dependency/stripe or schedule/nightly-sync:default"`
 	Time        Time   `json:"time" doc:"When it happened"`
-	Data        Raw    `json:"data" doc:"By the type: a DependencyOpened for dependency.opened, a DiskLow for disk.low and so on; a ManyFailures for failures.many"`
+	Data        Raw    `json:"data" doc:"By the type: RunFailed of run.failed, DependencyOpened of dependency.opened and so on"`
 }
 
 // DependencyOpened is the data of EventDependencyOpened.

@@ -64,8 +64,8 @@ func (n Need) Of(members int) int {
 // CancelsRest reports whether the first bad member cancels the others.
 func (g *Group) CancelsRest() bool { return g.OnMemberFailure == MemberFailureCancelRest }
 
-// dropNulls makes of a payload that is null one that is left out.
-func (g *Group) dropNulls() {
+// DropNulls makes of a payload that is null one that is left out.
+func (g *Group) DropNulls() {
 	for i := range g.Members {
 		g.Members[i].Payload = g.Members[i].Payload.given()
 	}

@@ -1,8 +1,11 @@
 package jobs
 
+import "bytes"
+
 // jsonItem is a member of an object or an item of a list.
 type jsonItem struct {
 	key  string
+	name Raw // the key as it is written, with its quotes
 	text Raw // as it stands, without white space around it
 }
 
@@ -25,6 +28,7 @@ func partsOf(text []byte) (parts []jsonItem, list, ok bool) {
 		p := jsonItem{}
 		if !list {
 			p.key = string(d.text(d.top().key))
+			p.name = bytes.TrimRight(text[d.top().at:d.pos-1], " \t\r\n")
 		}
 		d.space()
 		start := d.pos

@@ -1,90 +1,80 @@
 package jobs
 
-import "bytes"
+import "fmt"
 
-// MergePatch is a value with a merge patch on it (RFC 7396): members that the patch has take its place,
-// those that are null there go, objects are gone into. What the patch does not touch stays byte for byte, in
-// its order; what is new comes last. Both have been judged valid; no value at all is {}.
-func MergePatch(value, patch Raw) Raw {
-	changes, ok := rawMembers(patch)
-	if !ok {
-		return patch
+// MergePatch applies a JSON merge patch (RFC 7396) to a payload. Members that it does not name stay as they
+// stand, in their order; new ones follow in that of the patch; numbers keep their text. Both texts have been
+// judged valid. The error says why the result is no payload: it is too large, or too deep.
+func MergePatch(payload, patch Raw) (Raw, error) {
+	merged := Raw(appendPatched(make([]byte, 0, len(payload)+len(patch)), payload, patch))
+	if len(merged) > MaxPayload {
+		return nil, &TooLargeError{Location: "payload", Size: len(merged), Limit: MaxPayload}
 	}
-	members, ok := rawMembers(value)
-	if !ok {
-		value, members = Raw("{}"), nil
+	if err := ValidJSON(merged); err != nil {
+		return nil, fmt.Errorf("the patched payload: %w", err)
 	}
-	members, changed := patched(members, changes)
-	if !changed {
-		return value
+	return merged, nil
+}
+
+// appendPatched appends the target with the patch applied; a target that is nil is none.
+func appendPatched(dst []byte, target, patch []byte) []byte {
+	changes, list, object := partsOf(patch)
+	if !object || list {
+		return append(dst, patch...)
 	}
-	text := Raw{'{'}
-	for i, m := range members {
-		if i > 0 {
-			text = append(text, ", "...)
+	members, list, object := partsOf(target)
+	switch {
+	case !object || list:
+		members = nil
+	case len(changes) == 0:
+		return append(dst, target...)
+	}
+	left := make(map[string]Raw, len(changes))
+	for _, c := range changes {
+		left[c.key] = c.text
+	}
+	o := patchedObject{dst: append(dst, '{')}
+	for _, m := range members {
+		change, named := left[m.key]
+		if !named {
+			o.keep(m)
+			continue
 		}
-		text = append(append(append(text, m.name...), ": "...), m.text...)
-	}
-	return append(text, '}')
-}
-
-// rawMember is one of an object.
-type rawMember struct {
-	key  string
-	name Raw // the key as it stands
-	text Raw // its value
-}
-
-func patched(members, changes []rawMember) (all []rawMember, changed bool) {
-	place := make(map[string]int, len(members))
-	for i, m := range members {
-		place[m.key] = i
+		o.change(m.name, m.text, change)
+		delete(left, m.key)
 	}
 	for _, c := range changes {
-		i, stands := place[c.key]
-		switch {
-		case bytes.Equal(c.text, rawNull):
-			if changed = changed || stands; stands {
-				members[i].text = nil
-			}
-		case stands:
-			now := MergePatch(members[i].text, c.text)
-			changed = changed || !bytes.Equal(now, members[i].text)
-			members[i].text = now
-		default:
-			c.text = MergePatch(nil, c.text) // without the nulls in it
-			members, changed = append(members, c), true
+		if _, isNew := left[c.key]; isNew {
+			o.change(c.name, nil, c.text)
 		}
 	}
-	for _, m := range members {
-		if m.text != nil {
-			all = append(all, m)
-		}
-	}
-	return all, changed
+	return append(o.dst, '}')
 }
 
-var rawNull = Raw("null")
+// patchedObject is an object that is being written.
+type patchedObject struct {
+	dst  []byte
+	some bool
+}
 
-// rawMembers takes an object apart; ok is false for any other value.
-func rawMembers(text Raw) (members []rawMember, ok bool) {
-	d := newRereader(text)
-	defer d.release()
-	if len(text) == 0 || d.peek() != '{' {
-		return nil, false
+func (o *patchedObject) begin(name Raw) {
+	if o.some {
+		o.dst = append(o.dst, ',')
 	}
-	d.open()
-	for start := d.pos; d.member() == stepValue; start = d.pos {
-		m := rawMember{key: string(d.text(d.top().key))}
-		d.space()
-		name := bytes.TrimLeft(text[start:d.pos], " \t\r\n,{")
-		m.name = Raw(bytes.TrimRight(name, " \t\r\n:"))
-		from := d.pos
-		if !d.skip() {
-			return nil, false
-		}
-		m.text = text[from:d.pos]
-		members = append(members, m)
+	o.some = true
+	o.dst = append(append(o.dst, name...), ':')
+}
+
+func (o *patchedObject) keep(m jsonItem) {
+	o.begin(m.name)
+	o.dst = append(o.dst, m.text...)
+}
+
+// change writes what a patch makes of a member; null: it goes.
+func (o *patchedObject) change(name, target, patch Raw) {
+	if string(patch) == "null" {
+		return
 	}
-	return members, d.syntax == nil
+	o.begin(name)
+	o.dst = appendPatched(o.dst, target, patch)
 }

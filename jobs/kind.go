@@ -17,12 +17,15 @@ var (
 
 	// ErrReplaced is the ErrCancelled of a run that gives way to that of a newer tick.
 	ErrReplaced = fmt.Errorf("a newer tick of its schedule took its place: %w", ErrCancelled)
+
+	// ErrGivenUp is the ErrCancelled of a member that its group does not wait for any longer.
+	ErrGivenUp = fmt.Errorf("its group gave it up: %w", ErrCancelled)
 )
 
 // StopCause is the one of these causes with which ctx has ended.
 func StopCause(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	for _, known := range []error{ErrReplaced, ErrCancelled, ErrShutdown, ErrTimeout} {
+	for _, known := range []error{ErrReplaced, ErrGivenUp, ErrCancelled, ErrShutdown, ErrTimeout} {
 		if errors.Is(cause, known) {
 			return known
 		}
@@ -57,6 +60,9 @@ type Call struct {
 	CorrelationID string
 	Traceparent   string
 	Payload       Raw
+	// Results writes, of a merge, what has become of each member as a JSON array, in their order; nil: it
+	// merges nothing.
+	Results       func(io.Writer) error
 	Checkpoint    Raw       // what the operation saved; nil: nothing
 	Body          []byte    // what a webhook sends; nil: the payload as it came
 	BodySecret    bool      // Body holds a secret: it goes to the URL's host alone

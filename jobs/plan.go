@@ -123,9 +123,11 @@ func (p *Plan) resolve(levels []level) {
 	p.atMostOnce = interrupted == InterruptedFail
 }
 
-// MaxAttempts is what counts for a run with that max_attempts of its own (0: none).
+// MaxAttempts is what counts for a run with that max_attempts of its own (0: none). A group has one attempt.
 func (p *Plan) MaxAttempts(own int) int {
 	switch {
+	case p.Job.Group != nil:
+		return 1
 	case own > 0:
 		return own
 	case p.maxAttempts > 0:

@@ -47,6 +47,18 @@ func (rq *Request) Check() []Fault {
 	return append(f, CheckLabels("labels", rq.Labels)...)
 }
 
+// CheckOfGroup finds what makes no sense where the job is a group.
+func (rq *Request) CheckOfGroup() []Fault {
+	var f faults
+	if rq.MaxAttempts != nil {
+		f.add("max_attempts", "a group has one attempt: its members and its merge are tried again by their own jobs")
+	}
+	if rq.Timeout != nil {
+		f.add("timeout", "a group has none: it may have a deadline, and its members' jobs have timeouts")
+	}
+	return f
+}
+
 // NewRun makes the run that a request asks for. The request has been checked.
 func NewRun(id ID, rq *Request, job *Job, now Time) *Run {
 	run := &Run{

@@ -146,7 +146,7 @@ func (env *environment) translate(src string) (p *program, mistake *ExprError) {
 
 // config is what the library is to know. It is not safe for concurrent use.
 func (env *environment) config() *conf.Config {
-	cfg := conf.New(facts{})
+	cfg := conf.New(env.facts)
 	cfg.MaxNodes = maxNodes
 	cfg.Optimize = false
 	cfg.DisableIfOperator = true

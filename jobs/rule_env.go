@@ -14,6 +14,7 @@ type environment struct {
 	functionNames string
 	hints         map[string]string // of names that are known elsewhere
 	configs       sync.Pool         // of the library; making one costs as much as compiling
+	facts         any               // a value of the struct that expressions are run on
 }
 
 // The environments there are (contract 3.1, 3.3, 4).
@@ -21,7 +22,7 @@ var (
 	inRules = newEnvironment("rules", functions, noSecrets,
 		"error", "http", "exit", "output", "attempt", "max_attempts", "elapsed", "payload", "job",
 		"progress")
-	inTemplates = newEnvironment("templates", textFunctions, onlyChains,
+	inTemplates = newEnvironment("templates", messageFunctions, onlyChains,
 		"payload", "run", "job", "checkpoint", "secrets")
 	inHost    = newEnvironment("the host of a URL", textFunctions, fixedHost, "payload", "job")
 	inSuccess = newEnvironment("success", functions, noSecrets,
@@ -64,7 +65,7 @@ func newEnvironment(
 ) *environment {
 	env := &environment{
 		place: place, functions: calls, functionNames: listed(calls),
-		known: map[string]reflect.Type{}, hints: hints,
+		known: map[string]reflect.Type{}, hints: hints, facts: facts{},
 	}
 	all := membersOf(reflect.TypeFor[facts]())
 	for _, name := range names {

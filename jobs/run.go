@@ -130,6 +130,9 @@ type Run struct {
 	Bulk  ID             // the order that requeued it with many others; NilID: none
 	Dealt *FailureStatus // of a failed one; nil: it has not failed
 
+	// AlertKeys are, of one that is made failed, what alerts count it by besides its job and schedule.
+	AlertKeys []string
+
 	Member string // its name in its group, where one run is asked for; "": it merges the members
 
 	Attempts []Attempt // only where one run is asked for

@@ -29,6 +29,14 @@ var textFunctions = func() map[string]function {
 	return all
 }()
 
+// messageFunctions are those of what an attempt sends: forms of texts, and messages for people.
+var messageFunctions = func() map[string]function {
+	all := maps.Clone(textFunctions)
+	all["slack"] = function{1, 1, new(func(any) any), fnSlack}
+	all["text"] = function{1, 2, new(func(...any) string), fnText}
+	return all
+}()
+
 // fnJSON is the JSON text of a value.
 func fnJSON(args ...any) (any, error) {
 	text, err := appendValue(nil, args[1])

@@ -59,8 +59,12 @@ type draft struct {
 // newRun drafts a run of the job as it stands: its keys are fixed, and its webhook's host where the
 // payload names it.
 func (r *Runtime) newRun(rq *jobs.Request, job *planned, now jobs.Time) draft {
-	run := jobs.NewRun(r.ids.Next(now.Std()), rq, job.plan.Job, now)
-	run.Version = job.plan.Job.Version
+	return fitted(jobs.NewRun(r.ids.Next(now.Std()), rq, job.plan.Job, now), job)
+}
+
+// fitted drafts a run, of the job as it stands.
+func fitted(run *jobs.Run, job *planned) draft {
+	run.Version, run.Queue = job.plan.Job.Version, job.plan.Job.QueueOf()
 	d := draft{sub: store.Submission{Run: run}}
 	run.Host, d.host = job.host(run.Payload)
 	run.Keys, d.sub.Unique, d.keys = job.plan.RunKeys(run)

@@ -239,16 +239,26 @@ func (d *dispatcher) apply(finished []store.Finish, got store.Claimed) {
 		d.wakeTicker()
 	}
 	d.nextDue, d.again = got.NextDue, got.More
-	done := d.done
+	done, stop := d.done, got.Stop
 	d.done = nil
 	for i, res := range got.Results {
 		d.settle(done[i], res)
+		stop = append(stop, res.Stop...)
 	}
 	for _, l := range got.Leases {
 		pool := poolOf(l)
 		d.running[pool]++
 		d.launch(pool, l)
 	}
+	if got.Events || len(got.Groups) > 0 || len(stop) > 0 {
+		d.hub.cascaded() // a deadline may have ended members
+	}
+	for _, id := range stop {
+		if a := d.active.get(id); a != nil {
+			a.stop(jobs.ErrGivenUp)
+		}
+	}
+	d.groups.add(got.Groups)
 }
 
 // failed keeps the outcomes under way when the store cannot take them; they are tried until they

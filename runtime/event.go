@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -29,12 +30,14 @@ type hub struct {
 	watchers  map[jobs.ID]map[chan struct{}]struct{} // of one run
 	listeners map[chan struct{}]struct{}             // of events that are kept
 	readers   map[chan Event]struct{}
+	cascade   chan struct{} // capacity 1
 }
 
 func (h *hub) init() {
 	h.watchers = map[jobs.ID]map[chan struct{}]struct{}{}
 	h.listeners = map[chan struct{}]struct{}{}
 	h.readers = map[chan Event]struct{}{}
+	h.cascade = make(chan struct{}, 1)
 }
 
 // watch gives a channel that is signalled whenever the run changes, until stop.
@@ -68,6 +71,35 @@ func (h *hub) changedAll() {
 	defer h.mu.Unlock()
 	for _, w := range h.watchers {
 		signal(w)
+	}
+}
+
+// cascaded tells that the store has ended runs along with another one, which of them nobody was told.
+func (h *hub) cascaded() {
+	select {
+	case h.cascade <- struct{}{}:
+	default:
+	}
+}
+
+// cascadePause is how long those who watch may wait for what ended along with another run: so many groups
+// may fall apart at a time without all of them looking again and again.
+const cascadePause = 50 * time.Millisecond
+
+// tellCascades has everybody look again when runs have ended along with others, until the runtime stops.
+func (r *Runtime) tellCascades() {
+	for {
+		select {
+		case <-r.stopping.Done():
+			return
+		case <-r.hub.cascade:
+		}
+		r.hub.changedAll()
+		select {
+		case <-r.stopping.Done():
+			return
+		case <-time.After(cascadePause):
+		}
 	}
 }
 
@@ -160,7 +192,7 @@ func (r *Runtime) started(a *attempt) {
 // finished tells that an attempt has ended and its outcome is on disk, or that it goes on.
 func (r *Runtime) finished(c completion) {
 	t := &c.finish.Transition
-	if t.State == jobs.Waiting {
+	if t.State == jobs.Waiting && c.group == nil {
 		r.waitFor(&c) // before anybody can look for it who saw it being judged
 	}
 	if c.waited {
@@ -169,6 +201,12 @@ func (r *Runtime) finished(c completion) {
 	}
 	r.active.remove(c)
 	r.hub.changed(c.lease.Run.ID)
+	if links := c.finish.Links; !links.Group.IsNil() && t.State.Terminal() {
+		r.hub.changed(links.Group)
+		if t.State != jobs.Succeeded {
+			r.hub.cascaded() // it may have taken others along
+		}
+	}
 	if c.answer != nil {
 		c.answer(nil)
 	}
@@ -185,17 +223,30 @@ func (r *Runtime) finished(c completion) {
 		}
 		return Event{Kind: kind, Run: &run, Attempt: attemptOf(&c.finish)}
 	})
+	if c.group != nil {
+		r.hub.cascaded()
+	}
 	r.logEnd(c)
 	r.spawned(&c.finish)
 }
 
 // wentOn tells that an attempt is not over: its run waits for its callback or its next slice.
 func (r *Runtime) wentOn(c completion) {
+	if start := c.finish.Group; start != nil {
+		for i := range start.Members {
+			if run := start.Members[i].Sub.Run; run != nil {
+				r.bornFailed(run, "group", c.lease.Run.ID.String())
+			}
+		}
+	}
 	if !r.log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
 	text := "a slice is done, the next is due"
-	if c.finish.Transition.State == jobs.Waiting {
+	switch {
+	case c.finish.Group != nil:
+		text = "the group has started: it waits for its members"
+	case c.finish.Transition.State == jobs.Waiting:
 		text = "taken on by its receiver: the run waits for its callback"
 	}
 	r.log.Debug(text, append(runAttrs(c.lease), slog.Int("slices", c.finish.Slices))...)

@@ -23,13 +23,13 @@ func TestWhoFollowsEventsIsWokenWhenOneIsKept(t *testing.T) {
 		for n := 1; n <= jobs.DefaultBreakerFailures; n++ {
 			select {
 			case <-changed:
-				t.Fatalf("woken after %d errors", n-1)
+				t.Fatalf("woken by nothing after %d errors", n-1)
 			default:
 			}
 			s.awaitEnd(s.submit(jobs.Request{Job: "a"}))
+			<-changed
 		}
-		<-changed
-		list, err := s.rt.Events(context.Background(), 0, 9)
+		list, err := s.rt.Events(context.Background(), jobs.DefaultBreakerFailures-1, 1)
 		if err != nil || len(list) != 1 || list[0].Type != jobs.EventDependencyOpened {
 			t.Errorf("events %v, %v", list, err)
 		}

@@ -10,9 +10,10 @@ import (
 // DeleteJob deletes a job and cancels its runs that do not run.
 func (r *Runtime) DeleteJob(ctx context.Context, name string, ifMatch *int64, by store.By) (cancelled int, err error) {
 	by.Now = r.Now()
-	cancelled, err = r.store.DeleteJob(ctx, name, ifMatch, by)
+	cancelled, stop, err := r.store.DeleteJob(ctx, name, ifMatch, by)
 	r.plans.changed(name)
 	r.jobsGone([]string{name}, err)
+	r.stopAll(stop)
 	return cancelled, r.wrote(err)
 }
 
@@ -24,6 +25,13 @@ func (r *Runtime) jobsGone(names []string, err error) {
 		r.active.dropWhere(func(u *underway) bool { return u.isOf(names) })
 	}
 	r.hub.changedAll()
+}
+
+// stopAll stops attempts that are to end, for their group was cancelled.
+func (r *Runtime) stopAll(runs []jobs.ID) {
+	for _, id := range runs {
+		r.stopAttempt(id, jobs.ErrCancelled)
+	}
 }
 
 // PauseJob pauses or resumes a job.

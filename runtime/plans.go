@@ -83,6 +83,9 @@ func (p *plans) known(name string) *planned {
 }
 
 func (p *plans) read(ctx context.Context, name string) (*planned, error) {
+	if name == jobs.GroupJob {
+		return groupPlan()
+	}
 	job, err := p.store.Job(ctx, name)
 	deleted := errors.Is(err, store.ErrNotFound)
 	if deleted {
@@ -115,6 +118,15 @@ func (p *plans) read(ctx context.Context, name string) (*planned, error) {
 		}
 	}
 	return e, nil
+}
+
+// groupPlan is the job of groups that no job describes: what each is made of comes with its run.
+func groupPlan() (*planned, error) {
+	plan, err := jobs.Compile(&jobs.Job{Name: jobs.GroupJob, Version: 1, Group: &jobs.Group{}}, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("compile the job %s: %w", jobs.GroupJob, err)
+	}
+	return &planned{plan: plan}, nil
 }
 
 // changed drops what was read of jobs before their change.

@@ -148,13 +148,12 @@ func (r *Runtime) Cancel(ctx context.Context, id jobs.ID, by store.By) (jobs.Sta
 	if r.wrote(err) != nil {
 		return out.State, err
 	}
-	for _, run := range out.Stop {
-		r.stopAttempt(run, jobs.ErrCancelled)
-	}
+	r.stopAll(out.Stop)
 	if out.State == jobs.Cancelled {
 		r.endedIdle(id)
 	}
 	r.hub.changed(id)
+	r.hub.cascaded() // what stands in it ends with a group
 	return out.State, nil
 }
 

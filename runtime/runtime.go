@@ -67,6 +67,7 @@ type Runtime struct {
 	active    actives
 	launching sync.Mutex // held from a claim until what it gave out is in active
 	ends      ends
+	groups    groupEnds
 	notes     notes
 	waits     waits
 	waited    []store.WaitingRun // when the last process ended, until Start
@@ -133,6 +134,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 		houseEvery: houseEvery,
 		base:       context.WithoutCancel(ctx),
 	}
+	r.store.UseIDs(r.ids)
 	r.clock.begin(cfg.Uptime, time.Now())
 	r.plans.store, r.plans.log = cfg.Store, cfg.Log
 	if r.secrets, err = newSecrets(ctx, &r.cfg, r.wrote); err != nil {
@@ -141,6 +143,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	r.setBack.Store(true) // while nothing ran, nobody saw it
 	r.hub.init()
 	r.ends.init()
+	r.groups.init()
 	r.notes.init()
 	r.waits.init()
 	r.active.init()
@@ -181,6 +184,8 @@ func (r *Runtime) Start() {
 	r.waited = nil
 	r.dispatcher.Go(r.dispatch)
 	r.upkeep.Go(r.expire)
+	r.upkeep.Go(r.endGroups)
+	r.upkeep.Go(r.tellCascades)
 	r.upkeep.Go(r.keepNotes)
 	r.upkeep.Go(r.tick)
 	r.upkeep.Go(r.maintain)

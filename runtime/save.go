@@ -129,6 +129,7 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	})
 	if !in.DryRun {
 		r.forget(&in, done.Removed)
+		r.stopAll(done.Stop)
 	}
 	if err != nil {
 		return Saved{}, in.inLists(err)

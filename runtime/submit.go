@@ -81,6 +81,12 @@ func (r *Runtime) prepare(
 		if err != nil {
 			return nil, err
 		}
+		if job.plan.Job.Group != nil {
+			for _, f := range rq.CheckOfGroup() {
+				f.Location = at(single, i, f.Location)
+				wrong, faults = append(wrong, f), append(faults, f)
+			}
+		}
 		if wrong != nil {
 			continue
 		}

@@ -200,6 +200,9 @@ func (r *Runtime) tellTicks(d *store.Decision, got *store.Decided) {
 		r.stopAttempt(id, jobs.ErrReplaced)
 		r.hub.changed(id)
 	}
+	if len(got.Cancelled)+len(got.Stop) > 0 {
+		r.hub.cascaded() // what stands in them ends with groups
+	}
 }
 
 // tickOf is the tick that the answer numbers i.

@@ -16,6 +16,10 @@ import (
 func (r *Runtime) worker(leases <-chan store.Lease) {
 	for l := range leases {
 		a := r.active.get(l.Run.ID)
+		if l.Group != nil {
+			r.ends.add(r.startGroup(a))
+			continue
+		}
 		report, held := r.execute(a)
 		now, basis := r.clock.now()
 		a.cancel(nil)
@@ -60,6 +64,12 @@ func (r *Runtime) execute(a *attempt) (report jobs.Report, held string) {
 	if err != nil {
 		return jobs.Report{ExitCode: -1, Stopped: err}, ""
 	}
+	if a.lease.Merges {
+		failure, err := r.compose(a)
+		if failure != nil || err != nil {
+			return jobs.Report{ExitCode: -1, Failure: failure, Stopped: err}, ""
+		}
+	}
 	l, held, failure := r.render(a, plan.plan.Job)
 	if held != "" {
 		return jobs.Report{ExitCode: -1}, held
@@ -95,7 +105,8 @@ func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 		CorrelationID: run.CorrelationID, Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
 		Judge: l.Judge, BodySecret: l.BodySecret, Mask: l.mask, Kill: a.kill, Log: log, Continues: run.Continues,
 		CallbackURL: r.served.callback(run.ID, a.lease.Spec.Kind()), CallbackToken: token,
-		Say: func(n *jobs.Note) string { return r.hear(a.underway, n) },
+		Results: r.resultsOf(a),
+		Say:     func(n *jobs.Note) string { return r.hear(a.underway, n) },
 	})
 	_ = log.Flush() // the output never fails
 	veiled.flush()
@@ -142,6 +153,7 @@ type outcome struct {
 	left   time.Duration // until its callback is to have come, where it waits for one from now on
 	waited bool          // it has waited for one
 	saved  bool          // it has saved a checkpoint that the lease does not know of
+	group  *grouping     // of a group; nil: it is none
 }
 
 // judge makes what the attempt has said part of its report, and masks what would be kept of secrets.
@@ -171,13 +183,16 @@ func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
 	if report.Progress != nil {
 		progress = report.Progress
 	}
-	t := jobs.Decide(jobs.Ending{
-		Plan: e.plan, Counts: run.Counts, MaxAttempts: run.MaxAttempts, RunAt: run.RunAt,
-		CancelAsked: f.cancel || errors.Is(report.Stopped, jobs.ErrCancelled),
-		Orphaned:    f.orphan || e.deleted,
-		Report:      report, Checkpoint: o.lease.Checkpoint, Continues: run.Continues, Payload: run.Payload, Progress: progress,
-		Timeout: o.limit, Lost: f.lost, Saved: o.saved, Now: now, Random: jitter(),
-	})
+	t, ok := o.group.transition(o, f, f.orphan || e.deleted)
+	if !ok {
+		t = jobs.Decide(jobs.Ending{
+			Plan: e.plan, Counts: run.Counts, MaxAttempts: run.MaxAttempts, RunAt: run.RunAt,
+			CancelAsked: f.cancel || errors.Is(report.Stopped, jobs.ErrCancelled),
+			Orphaned:    f.orphan || e.deleted,
+			Report:      report, Checkpoint: o.lease.Checkpoint, Continues: run.Continues, Payload: run.Payload, Progress: progress,
+			Timeout: o.limit, Lost: f.lost, Saved: o.saved, Now: now, Random: jitter(),
+		})
+	}
 	finish := store.Finish{
 		Run: run.ID, Number: run.Counts.Number, Job: run.Job, Host: o.lease.Host, Schedule: run.Schedule,
 		Queue: e.plan.Job.QueueOf(), Version: run.Version, Priority: run.Priority, Started: o.lease.Started, Now: now,
@@ -186,17 +201,19 @@ func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
 		Told: told(&o.said, &t), Links: store.LinksOf(run),
 	}
 	finish.Signal = jobs.SignalOf(&report)
-	finish.Signal.Ended = finish.Signal.Ended || f != forced{}
+	finish.Signal.Ended = finish.Signal.Ended || f != forced{} || o.group != nil
 	switch {
 	case o.waited:
 		finish.Signal.HTTPStatus = 0 // that answer was heard when it came
 	case run.Slices > 0:
 		finish.Signal.Started = now.Add(-o.took) // not those before it
 	}
-	switch t.State {
-	case jobs.Waiting:
+	switch {
+	case t.State == jobs.Waiting && o.group != nil:
+		finish.Group = o.group.startAt(now)
+	case t.State == jobs.Waiting:
 		finish.Until = now.Add(o.left)
-	case jobs.Succeeded:
+	case t.State == jobs.Succeeded:
 		finish.Result, finish.Truncated = report.Result, report.ResultTruncated
 		finish.Spawn = r.followUps(o.lease, e.plan, report.Result, now)
 	}

@@ -19,9 +19,16 @@ type Alerts interface {
 	// DueFolds are some of those that have something to do by now, the earliest first; next: when the next
 	// one has, zero: none.
 	DueFolds(ctx context.Context, now jobs.Time, limit int) (due []Fold, next jobs.Time, err error)
-	// KeepAlerts keeps what the loop has decided, and makes the runs that tell, all in one transaction.
-	// ErrStale where the cursor is not the one that it was decided by: nothing is kept.
+	// KeepAlerts keeps what the loop has decided, and makes the runs that tell, all in one transaction. Of an
+	// alert that is gone nothing is kept. A run whose job does not stand is not made, its Submitted is the
+	// zero value: an event alert.undelivered says so. ErrStale where the cursor is not the one that it was
+	// decided by: nothing is kept.
 	KeepAlerts(ctx context.Context, step AlertStep) ([]Submitted, error)
+	// AlertsSince are the events after which the alerts that stand were made, by name: they tell of later
+	// ones alone.
+	AlertsSince(ctx context.Context) (map[string]int64, error)
+	// TestAlert keeps an event that was made up, notes who asked for it, and gives its number.
+	TestAlert(ctx context.Context, e Event, by By) (int64, error)
 	// Happened keeps an event that no change of a run tells of, such as that the disk is low.
 	Happened(ctx context.Context, e Event) error
 	// Undelivered counts runs of alerts that failed for good and that nobody has dealt with, up to 1,000,
@@ -38,8 +45,9 @@ type Tell struct {
 	Succeeded bool
 	// ResolveEarlier: a success resolves earlier failures of the schedule, or the job.
 	ResolveEarlier bool
-	// Labels are those of the run.
-	Labels map[string]string
+	// Labels and CorrelationID are those of the run.
+	Labels        map[string]string
+	CorrelationID string
 }
 
 // FoldKey names what is kept for an alert.

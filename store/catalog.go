@@ -17,8 +17,9 @@ type Catalog interface {
 	Save(ctx context.Context, c Changes, by By) (Saved, error)
 	Job(ctx context.Context, name string) (*jobs.Job, error)
 	Jobs(ctx context.Context, p Page) ([]*jobs.Job, string, error)
-	// DeleteJob is refused with *NamedError while another job or an alert names it.
-	DeleteJob(ctx context.Context, name string, ifMatch *int64, by By) (cancelled int, err error)
+	// DeleteJob is refused with *NamedError while another job, an alert or an unfinished group names it. stop:
+	// runs with an attempt under way that is to end, for they were members of its groups.
+	DeleteJob(ctx context.Context, name string, ifMatch *int64, by By) (cancelled int, stop []jobs.ID, err error)
 	PauseJob(ctx context.Context, name string, paused bool, note string, by By) (*jobs.Job, error)
 	Versions(ctx context.Context, job string, p Page) ([]jobs.Version, string, error)
 	Version(ctx context.Context, job string, version int) (*jobs.Version, error)
@@ -84,6 +85,7 @@ type Saved struct {
 	Jobs      []SavedJob
 	Documents []SavedDocument
 	Removed   []Removed
+	Stop      []jobs.ID // runs with an attempt under way that is to end: members of groups whose job prune removed
 }
 
 // SavedJob says what a PutJob did.
@@ -157,9 +159,15 @@ type NamedError struct {
 	Kind, Name string
 	By         []string // jobs, sorted
 	Alerts     []string // sorted
+	// Groups are unfinished runs of groups that name it, not all of them; the others are nil then.
+	Groups []jobs.ID
 }
 
 func (e *NamedError) Error() string {
+	if len(e.Groups) > 0 {
+		return e.Kind + " " + e.Name + " is named by " + groupsInWords(e.Groups) +
+			", which did not end yet: wait for that, or cancel it first"
+	}
 	var by []string
 	if len(e.By) > 0 {
 		by = append(by, "job "+strings.Join(e.By, ", "))
@@ -184,4 +192,16 @@ func (e *TellsError) Error() string {
 			"give the alert another job first"
 	}
 	return "job " + e.Job + " has " + e.Field + ": what an alert runs tells people and starts nothing else"
+}
+
+// groupsInWords names some of the runs of groups.
+func groupsInWords(runs []jobs.ID) string {
+	if len(runs) == 1 {
+		return "the group " + runs[0].String()
+	}
+	names := make([]string, len(runs))
+	for i, id := range runs {
+		names[i] = id.String()
+	}
+	return "the groups " + strings.Join(names, ", ")
 }

@@ -31,8 +31,8 @@ const (
 // commands are all commands.
 type commands struct {
 	Serve        serveCmd        `cmd:"" help:"Run the server."`
-	Apply        applyCmd        `cmd:"" help:"Register the jobs, schedules, policies, queues and dependencies of files, all or nothing."`
-	Export       exportCmd       `cmd:"" help:"Print policies, queues, dependencies, jobs and schedules as a job file."`
+	Apply        applyCmd        `cmd:"" help:"Register the jobs, schedules, policies, queues, dependencies and alerts of files, all or nothing."`
+	Export       exportCmd       `cmd:"" help:"Print policies, queues, dependencies, jobs, schedules and alerts as a job file."`
 	Schema       schemaCmd       `cmd:"" help:"Print a JSON Schema of job files, for editors."`
 	Run          runCmd          `cmd:"" help:"Run a job."`
 	Runs         runsCmd         `cmd:"" help:"List or show runs."`
@@ -46,6 +46,7 @@ type commands struct {
 	Rules        rulesCmd        `cmd:"" help:"Try rules on failures, told or recorded."`
 	Queues       queuesCmd       `cmd:"" help:"List or show queues, drop their limits, pause or resume them."`
 	Dependencies dependenciesCmd `cmd:"" help:"List or show what runs share, trip or reset breakers, drop limits, pause or resume."`
+	Alerts       alertsCmd       `cmd:"" help:"List or show who is told of what, set up Slack, mail or a webhook, try it."`
 	Pause        pauseCmd        `cmd:"" help:"Pause a job, a schedule, a queue or a dependency."`
 	Resume       resumeCmd       `cmd:"" help:"Resume what is paused, or the server after a drain."`
 	Secrets      secretsCmd      `cmd:"" help:"List, set or delete secrets, or rotate their key."`

@@ -12,8 +12,8 @@ type exportCmd struct {
 
 // Help says what an export is for.
 func (exportCmd) Help() string {
-	return `Prints policies, queues, dependencies, jobs and schedules as a job file: YAML, or JSON with --json. Applied
-again it changes nothing.
+	return `Prints policies, queues, dependencies, jobs, schedules and alerts as a job file: YAML, or JSON with --json.
+Applied again it changes nothing.
 What no YAML gives back byte for byte, such as a payload with spaces between its members, stands there as
 a string with the tag !json.
 

@@ -26,7 +26,9 @@ type jobsListCmd struct {
 
 // Run lists jobs.
 func (cmd jobsListCmd) Run(s *session) error {
+	var caller *client.Client
 	return ask(s, func(c *client.Client) (wire.Jobs, error) {
+		caller = c
 		return c.Jobs(s.ctx, cmd.page())
 	}, func(list *wire.Jobs) {
 		rows := make([][]string, len(list.Items))
@@ -42,6 +44,7 @@ func (cmd jobsListCmd) Run(s *session) error {
 		}
 		s.out.table([]string{"JOB", "KIND", "VERSION", "QUEUE", "UPDATED", "PAUSED", "DESCRIPTION"}, rows)
 		s.more(list.Next)
+		s.saySilence(caller)
 	})
 }
 

@@ -254,6 +254,9 @@ func (sv *serving) run() error {
 	served := make(chan error, 1)
 	go func() { served <- sv.srv.Serve(sv.ln) }()
 	sv.greet(saved)
+	if err := sv.tellSilence(); err != nil {
+		return errors.Join(err, sv.stop(nil))
+	}
 	var shown *show
 	if sv.cmd.RunAll {
 		var err error

@@ -54,6 +54,9 @@ func (a *attempt) environment() (environment, *jobs.Failure) {
 	env["TMPDIR"] = a.temp()
 	env["NIGHTSHIFT_PAYLOAD"] = a.payload()
 	env["NIGHTSHIFT_CHECKPOINT"] = a.checkpoint()
+	if c.Results != nil {
+		env["NIGHTSHIFT_RESULTS"] = a.results()
+	}
 	env["NIGHTSHIFT_JOB"] = c.Job
 	env["NIGHTSHIFT_RUN"] = c.Run.String()
 	env["NIGHTSHIFT_OPERATION"] = c.Operation.String()

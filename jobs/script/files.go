@@ -9,13 +9,14 @@ import (
 	"nightshift/jobs"
 )
 
-// The folder of an attempt holds work, where the script starts, tmp, the files payload and checkpoint,
-// and the script, where it is not run where it lies.
+// The folder of an attempt holds work, where the script starts, tmp, the files payload and checkpoint, of a
+// merge the file results, and the script, where it is not run where it lies.
 
 func (a *attempt) work() string       { return filepath.Join(a.folder, "work") }
 func (a *attempt) temp() string       { return filepath.Join(a.folder, "tmp") }
 func (a *attempt) payload() string    { return filepath.Join(a.folder, "payload") }
 func (a *attempt) checkpoint() string { return filepath.Join(a.folder, "checkpoint") }
+func (a *attempt) results() string    { return filepath.Join(a.folder, "results") }
 
 func (a *attempt) makeFolder() error {
 	name := strconv.FormatInt(a.kind.attempt.Add(1), 10)
@@ -33,11 +34,23 @@ func (a *attempt) makeFolder() error {
 		os.WriteFile(a.payload(), payload, 0o600),
 		os.WriteFile(a.checkpoint(), a.call.Checkpoint, 0o600),
 	)
+	if err == nil && a.call.Results != nil {
+		err = a.writeResults()
+	}
 	if err != nil {
 		return err
 	}
 	a.stdin, err = os.Open(a.payload())
 	return err
+}
+
+// writeResults writes what a merge merges, few at a time.
+func (a *attempt) writeResults() error {
+	file, err := os.OpenFile(a.results(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.call.Results(file), file.Close())
 }
 
 // handOver gives the attempt's folder to the script's user, and itself last: nobody gets in before.

@@ -279,5 +279,9 @@ func (k *Kind) Run(ctx context.Context, call *jobs.Call) jobs.Report {
 		a.failure = a.outcome()
 	}
 	a.clear()
-	return a.report()
+	report := a.report()
+	if a.output == nil && ctx.Err() != nil { // it was stopped before it came to that
+		report.Stopped = jobs.StopCause(ctx)
+	}
+	return report
 }

@@ -17,7 +17,7 @@ const (
 
 	selectJob = `SELECT ` + jobColumns + ` FROM jobs WHERE name = $1`
 	// Newest first, by the id that the name got when it was first used.
-	selectJobs = `SELECT ` + jobColumns + ` FROM jobs WHERE id < $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2`
+	selectJobs = `SELECT ` + jobColumns + ` FROM jobs WHERE id < $1 AND deleted_at IS NULL AND name <> '_group' ORDER BY id DESC LIMIT $2`
 	insertJob  = `
 INSERT INTO jobs (name, revision, version, doc, queue, in_set, created_at, updated_at)
 VALUES ($1, 1, 1, $2, $3, $4, $5, $5) RETURNING id`
@@ -51,6 +51,9 @@ ORDER BY version DESC LIMIT $3`
 	waitingOf = ` WHERE state IN (3, 5) AND state = 5 AND +job = $1`
 	runningOf = ` WHERE state IN (3, 5) AND state = 3 AND +job = $1`
 
+	// Those of which others know: the end of each matters to more than the job.
+	linkedOnes = ` AND (parent IS NOT NULL OR members IS NOT NULL OR requeued_from IS NOT NULL OR bulk IS NOT NULL)`
+
 	slicedOf = queuedOf + ` AND slices IS NOT NULL`
 
 	cancelRuns = `
@@ -58,8 +61,11 @@ UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue 
     slices = NULL, said = NULL, batch = CASE WHEN bkey IS NULL THEN NULL ELSE 3 END, long_at = NULL`
 	updateQueuedCancelled  = cancelRuns + queuedOf
 	updateDueCancelled     = cancelRuns + dueOf
-	updateWaitingCancelled = cancelRuns + waitingOf
-	selectWaitingOf        = `SELECT seq, number FROM runs` + waitingOf
+	updateWaitingCancelled = cancelRuns + waitingOf + ` AND members IS NULL`
+	selectWaitingOf        = `SELECT seq, number FROM runs` + waitingOf + ` AND members IS NULL`
+	selectLinkedQueued     = `SELECT seq, tail FROM runs` + queuedOf + linkedOnes
+	selectLinkedDue        = `SELECT seq, tail FROM runs` + dueOf + linkedOnes
+	selectLinkedWaiting    = `SELECT seq, tail FROM runs` + waitingOf + linkedOnes
 	selectSlicedOf         = `SELECT seq, number FROM runs` + slicedOf
 	// An attempt under way ends without another: its run has left the lane.
 	updateRunningOrphaned = `UPDATE runs SET lane = NULL` + runningOf
@@ -120,6 +126,14 @@ func liveJobRow(tx Tx, name string) (*storedJob, error) {
 	return row, err
 }
 
+// documentedJobRow is liveJobRow for what changes a job: jobs.GroupJob is none that anybody made.
+func documentedJobRow(tx Tx, name string) (*storedJob, error) {
+	if name == jobs.GroupJob {
+		return nil, fmt.Errorf("job %q: %w", name, store.ErrNotFound)
+	}
+	return liveJobRow(tx, name)
+}
+
 // Job implements store.Catalog.
 func (s *Store) Job(ctx context.Context, name string) (*jobs.Job, error) {
 	var row *storedJob
@@ -161,9 +175,9 @@ func (s *Store) Jobs(ctx context.Context, p store.Page) ([]*jobs.Job, string, er
 // DeleteJob implements store.Catalog.
 func (s *Store) DeleteJob(
 	ctx context.Context, name string, ifMatch *int64, by store.By,
-) (cancelled int, err error) {
+) (cancelled int, stop []jobs.ID, err error) {
 	err = s.write(ctx, func(tx Tx) error {
-		row, err := liveJobRow(tx, name)
+		row, err := documentedJobRow(tx, name)
 		if err != nil {
 			return err
 		}
@@ -173,61 +187,114 @@ func (s *Store) DeleteJob(
 		if err := refuseNamed(tx, store.KindJob, name); err != nil {
 			return err
 		}
-		cancelled, _, err = s.removeJob(tx, row, by)
+		if err := s.refuseInGroups(tx, name); err != nil {
+			return err
+		}
+		gone, err := s.removeJob(tx, row, by)
+		cancelled, stop = gone.cancelled, gone.stop
 		return err
 	})
-	return cancelled, err
+	return cancelled, stop, err
 }
 
-// removeJob deletes a job with its schedules, and tells which of these stood by themselves: what waits of
-// it is cancelled, what runs ends without another attempt.
-func (s *Store) removeJob(
-	tx Tx, row *storedJob, by store.By,
-) (cancelled int, schedules []string, err error) {
+// goneJob is what went with a job that was deleted.
+type goneJob struct {
+	cancelled int       // runs
+	stop      []jobs.ID // runs of others with an attempt under way that is to end
+	schedules []string  // that stood by themselves
+}
+
+// removeJob deletes a job with its schedules: what waits of it is cancelled, what runs ends without another
+// attempt.
+func (s *Store) removeJob(tx Tx, row *storedJob, by store.By) (gone goneJob, err error) {
 	s.forgetJob(row.job.Name)
+	if err := s.dropStreaks(tx, row.id); err != nil {
+		return gone, err
+	}
 	if err := must(tx.Exec(updateJobDeleted, row.id, int64(by.Now))); err != nil {
-		return 0, nil, err
+		return gone, err
 	}
 	if _, err := tx.Exec(deleteRefs, row.id); err != nil {
-		return 0, nil, err
+		return gone, err
 	}
-	if schedules, err = s.removeSchedules(tx, row.id, by); err != nil {
-		return 0, nil, err
+	schedules, err := s.removeSchedules(tx, row.id, by)
+	if err != nil {
+		return gone, err
 	}
-	if cancelled, err = s.cancelAllOf(tx, row, by); err != nil {
-		return 0, nil, err
+	if gone, err = s.cancelAllOf(tx, row, by); err != nil {
+		return gone, err
 	}
-	return cancelled, schedules, s.audit(tx, by, "delete", store.KindJob, row.job.Name, row.doc)
+	gone.schedules = schedules
+	return gone, s.audit(tx, by, "delete", store.KindJob, row.job.Name, row.doc)
 }
 
 // cancelAllOf cancels what waits of a job.
-func (s *Store) cancelAllOf(tx Tx, row *storedJob, by store.By) (cancelled int, err error) {
+func (s *Store) cancelAllOf(tx Tx, row *storedJob, by store.By) (gone goneJob, err error) {
 	lines, err := linesOf(tx, row.id)
 	if err != nil {
-		return 0, err
+		return gone, err
+	}
+	linked, err := s.cancelLinkedOf(tx, row.id, by)
+	if err != nil {
+		return gone, err
 	}
 	if err := s.endWaitingOf(tx, row.id, by.Now); err != nil {
-		return 0, err
+		return gone, err
 	}
 	waiting := []string{updateQueuedCancelled, updateDueCancelled, updateWaitingCancelled}
-	cancelled, err = changeEach(tx, waiting, row.id, int64(by.Now), row.job.QueueOf())
+	gone.cancelled, err = changeEach(tx, waiting, row.id, int64(by.Now), row.job.QueueOf())
 	if err != nil {
-		return 0, err
+		return gone, err
 	}
+	gone.cancelled, gone.stop = gone.cancelled+linked.cancelled, linked.stop
 	if _, err := tx.Exec(updateRunningOrphaned, row.id); err != nil {
-		return 0, err
+		return gone, err
 	}
 	if err := s.emptyLanesOf(tx, row.id); err != nil {
-		return 0, err
+		return gone, err
 	}
 	s.lookAgain()
 	// A schedule that was moved away from it may have runs of another job behind these.
 	for _, schedule := range lines {
 		if err := s.releaseNext(tx, schedule); err != nil {
-			return 0, err
+			return gone, err
 		}
 	}
-	return cancelled, nil
+	return gone, nil
+}
+
+// cancelLinkedOf cancels what waits of a job and others know of: groups with all that is in them, what is
+// in groups, requeues. A group of which something runs ends with that.
+func (s *Store) cancelLinkedOf(tx Tx, job int64, by store.By) (gone goneJob, err error) {
+	var linked []jobs.ID
+	for _, q := range []string{selectLinkedWaiting, selectLinkedQueued, selectLinkedDue} {
+		err := tx.Query(q, func(r Row) error {
+			linked = append(linked, jobs.IDOf(r.Int(0), r.Int(1)))
+			return nil
+		}, job)
+		if err != nil {
+			return gone, err
+		}
+	}
+	why := cancelling{by.Now, jobs.ByJobDeleted, "the job was deleted"}
+	for _, id := range linked {
+		row, err := s.runRow(tx, id)
+		if err != nil {
+			return gone, err
+		}
+		if row.state.Terminal() { // with a group before it
+			gone.cancelled++
+			continue
+		}
+		row.schedule, row.bkey = "", "" // what waits behind it is of this job too, or is let go afterwards
+		_, stop, err := s.cancelRun(tx, id, row, why)
+		if err != nil {
+			return gone, fmt.Errorf("cancel run %s: %w", id, err)
+		}
+		gone.cancelled++
+		gone.stop = append(gone.stop, stop...)
+	}
+	return gone, nil
 }
 
 // endWaitingOf ends the attempts of a job's runs that wait for their callback or their next slice.
@@ -256,7 +323,7 @@ func (s *Store) PauseJob(
 ) (j *jobs.Job, err error) {
 	by.Note = note
 	err = s.write(ctx, func(tx Tx) error {
-		row, err := liveJobRow(tx, name)
+		row, err := documentedJobRow(tx, name)
 		if err != nil {
 			return err
 		}

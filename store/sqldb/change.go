@@ -12,7 +12,7 @@ import (
 const (
 	selectRunState = `
 SELECT r.tail, r.state, r.lane, r.job, r.priority, r.requeued_to, j.name, j.queue, r.schedule, r.overlap,
-    r.batch, r.bkey, r.slices, r.number, r.parent, r.place, r.requeued_from, r.bulk, r.tells
+    r.batch, r.bkey, r.slices, r.number, r.parent, r.place, r.requeued_from, r.bulk, r.tells, r.members, r.cancel_at
 FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
 	updateCancelled = `
 UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3, attempt_at = NULL,
@@ -25,15 +25,12 @@ WHERE seq = $1`
 UPDATE runs
 SET due_at = $2, rank = $3, run_at = CASE state WHEN 1 THEN $2 ELSE run_at END
 WHERE seq = $1`
-	updateRequeuedTo = `UPDATE runs SET requeued_to = $2 WHERE seq = $1`
-	selectRunWhole   = `
-SELECT ` + runColumns + `, p.body
-FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 	updateShifted = `
 UPDATE runs SET due_at = due_at + $1, rank = rank + $1 WHERE state IN (1, 4) AND state = 4`
 	// By when they must have called back.
-	updateWaitingShifted = `UPDATE runs SET due_at = due_at + $1 WHERE state IN (3, 5) AND state = 5`
-	insertAuditEntry     = `
+	updateWaitingShifted = `
+UPDATE runs SET due_at = due_at + $1 WHERE state IN (3, 5) AND state = 5 AND members IS NULL`
+	insertAuditEntry = `
 INSERT INTO audit (at, actor, action, kind, name, note, change) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
@@ -52,6 +49,9 @@ type runRow struct {
 	sliced     bool   // it is queued for its next slice: an attempt of it has begun
 	number     int
 	links      store.Links
+	group      bool
+	started    bool // of a group: its members have been made
+	asked      bool // a cancel was acknowledged
 }
 
 func (s *Store) runRow(tx Tx, id jobs.ID) (row runRow, err error) {
@@ -66,12 +66,22 @@ func (s *Store) runRow(tx Tx, id jobs.ID) (row runRow, err error) {
 			links: store.Links{
 				Group: r.ID(14), Place: int(r.Int(15)), RequeuedFrom: r.ID(16), Bulk: r.ID(17), Tells: jobs.Tells(r.Int(18)),
 			},
+			group: !r.Null(19), started: !r.Null(19) && r.Int(19) >= 0, asked: !r.Null(20),
 		}
 	}, id.Seq())
 	if err == nil && (!found || tail != id.Tail()) {
 		err = fmt.Errorf("run %s: %w", id, store.ErrNotFound)
 	}
 	return row, err
+}
+
+// findRun is runRow for a run that may be gone.
+func (s *Store) findRun(tx Tx, id jobs.ID) (row runRow, found bool, err error) {
+	row, err = s.runRow(tx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return row, false, nil
+	}
+	return row, err == nil, err
 }
 
 func (s *Store) audit(tx Tx, by store.By, action, kind, name string, change jobs.Raw) error {
@@ -98,21 +108,15 @@ func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (out store.
 			return nil
 		case out.State.Terminal():
 			return fmt.Errorf("run %s has %s: %w", id, out.State, store.ErrState)
-		case out.State == jobs.Running:
-			out.Stop = []jobs.ID{id}
-			changed, err := tx.Exec(updateCancelAsked, id.Seq(), int64(by.Now))
-			if err != nil || changed == 0 {
-				return err
-			}
-		default:
-			out.Stop, err = s.cancelIdle(tx, id, row, cancelling{by.Now, jobs.ByCancel, "cancelled on request"})
-			if err == nil {
-				err = s.releaseBehind(tx, row)
-			}
-			if err != nil {
-				return err
-			}
+		}
+		over, stop, err := s.cancelRun(tx, id, row, cancelling{by.Now, jobs.ByCancel, "cancelled on request"})
+		if err != nil {
+			return err
+		}
+		if out.Stop = stop; over {
 			out.State = jobs.Cancelled
+		} else if row.asked {
+			return nil
 		}
 		return s.audit(tx, by, "cancel", "run", id.String(), nil)
 	})
@@ -139,6 +143,11 @@ func (s *Store) cancelIdle(tx Tx, id jobs.ID, row runRow, why cancelling) (stop 
 	}
 	if err := must(tx.Exec(updateCancelled, id.Seq(), int64(why.now), row.queue)); err != nil {
 		return nil, err
+	}
+	if row.group {
+		if err := s.setPhase(tx, id, store.GroupOver); err != nil {
+			return nil, err
+		}
 	}
 	if row.state == jobs.Queued {
 		l, err := s.laneOf(tx, row.lane)
@@ -200,82 +209,6 @@ func (s *Store) RunNow(ctx context.Context, id jobs.ID, by store.By) error {
 	})
 }
 
-// Requeue implements store.Queue.
-func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submitted, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		row, err := s.runRow(tx, rq.Of)
-		if err != nil {
-			return err
-		}
-		if !row.state.Terminal() {
-			return fmt.Errorf("run %s is %s: %w", rq.Of, row.state, store.ErrState)
-		}
-		if !row.requeuedTo.IsNil() {
-			next, err := s.runRow(tx, row.requeuedTo)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-			if err == nil && !next.state.Terminal() {
-				out, err = s.submittedRun(tx, row.requeuedTo, row.jobName)
-				return err
-			}
-		}
-		job, err := s.liveJob(tx, row.jobName)
-		if err != nil {
-			return err
-		}
-		run, err := s.successor(tx, &rq)
-		if err != nil {
-			return err
-		}
-		run.Job = row.jobName
-		if err := s.freeToRequeue(tx, job, &rq); err != nil {
-			return err
-		}
-		if rq.Reset {
-			if err := s.resetBatch(tx, job, run); err != nil {
-				return err
-			}
-		}
-		if err := s.insert(tx, job, run); err != nil {
-			return fmt.Errorf("requeue run %s: %w", rq.Of, err)
-		}
-		if err := keepUnique(tx, job, rq.Unique, run); err != nil {
-			return err
-		}
-		if err := must(tx.Exec(updateRequeuedTo, rq.Of.Seq(), rq.ID[:])); err != nil {
-			return err
-		}
-		out = submitted(run, false)
-		return s.audit(tx, rq.By, "requeue", "run", rq.Of.String(),
-			jobs.Raw(`{"run":"`+rq.ID.String()+`"}`))
-	})
-	return out, err
-}
-
-// successor is the run that a requeue makes.
-func (s *Store) successor(tx Tx, rq *store.Requeue) (*jobs.Run, error) {
-	var old *jobs.Run
-	var bad error
-	_, err := one(tx, selectRunWhole, func(r Row) {
-		if old, bad = scanRun(r); bad == nil {
-			old.Payload = payloadOf(r, runColumnCount)
-		}
-	}, rq.Of.Seq())
-	if err == nil {
-		err = bad
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read run %s: %w", rq.Of, err)
-	}
-	run := rq.Run(old)
-	if run.OperationID == old.OperationID {
-		_, err = one(tx, selectContinues, func(r Row) { run.Continues = int(r.Int(0)) },
-			run.OperationID[:], run.OperationID.Seq())
-	}
-	return run, err
-}
-
 // standingRun is a run that stands for one that is not made.
 type standingRun struct {
 	store.Submitted // its state is zero where it has been pruned
@@ -324,6 +257,13 @@ func (s *Store) Remove(ctx context.Context, id jobs.ID, by store.By) error {
 			return fmt.Errorf("run %s is %s: %w", id, row.state, store.ErrState)
 		}
 		last, err := readEnded(tx, id.Seq())
+		if err != nil {
+			return err
+		}
+		needed, err := neededByGroup(tx, &last)
+		if err == nil && needed {
+			return fmt.Errorf("run %s belongs to a group that has not ended: %w", id, store.ErrState)
+		}
 		if err == nil {
 			err = s.removeRun(tx, last)
 		}

@@ -124,20 +124,34 @@ func (s *Store) claim(tx Tx, c *store.Claim) (out store.Claimed, err error) {
 	if err != nil {
 		return out, fmt.Errorf("queue what fell due: %w", err)
 	}
-	more := false
+	stop, more, err := s.giveUp(tx, c.Now)
+	if err != nil {
+		return out, fmt.Errorf("give up members of groups: %w", err)
+	}
+	out.Stop = stop
+	out.More = more
 	if !c.Hold {
 		if out.Leases, out.LongAt, more, err = s.takeAll(tx, c); err != nil {
 			return out, fmt.Errorf("claim: %w", err)
 		}
 	}
-	out.More = more || moved == maxDuePerClaim
+	out.More = out.More || more || moved == maxDuePerClaim
+	if out.Groups, more, err = s.give(tx); err != nil {
+		return out, err
+	}
+	out.More = out.More || more
 	out.Events = s.told > told
-	out.NextDue, err = nextDue(tx)
+	out.NextDue, err = s.nextDue(tx)
 	return out, err
 }
 
-// nextDue is when the next run falls due or a gate may open.
-func nextDue(tx Tx) (due jobs.Time, err error) {
+// nextDue is when the next run falls due, a gate may open or the deadline of a group comes.
+func (s *Store) nextDue(tx Tx) (due jobs.Time, err error) {
+	sight, err := s.sight(tx)
+	if err != nil {
+		return 0, err
+	}
+	due = sight.deadline
 	for _, q := range []string{selectNext, selectNextWake} {
 		_, err := one(tx, q, func(r Row) {
 			if at := r.Time(0); due == 0 || at < due {
@@ -159,7 +173,11 @@ func (s *Store) setClock(tx Tx, c *store.Claim) error {
 	if c.First {
 		s.forgetGates()
 		s.lookAgain()
+		s.groups.known = false
 		if _, err := tx.Exec(updateStartsAhead, int64(c.Now)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(updateGroupsAgain); err != nil {
 			return err
 		}
 	}
@@ -174,7 +192,11 @@ func (s *Store) shift(tx Tx, step time.Duration, now jobs.Time) error {
 	if step == 0 {
 		return nil
 	}
-	for _, q := range []string{updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted, updateLongShifted} {
+	s.groups.known = false
+	for _, q := range []string{
+		updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted, updateDeadlinesShifted,
+		updateFoldsShifted, updateLongShifted,
+	} {
 		if _, err := tx.Exec(q, step.Milliseconds()); err != nil {
 			return err
 		}
@@ -244,8 +266,15 @@ func (s *Store) lease(tx Tx, run *jobs.Run, job int64, started jobs.Time) (store
 		return store.Lease{}, err
 	}
 	run.Job = p.job
-	return store.Lease{Run: run, Spec: p.spec, Host: p.hostOf(run.Host), Started: started}, nil
+	l := store.Lease{Run: run, Spec: p.spec, Host: p.hostOf(run.Host), Started: started, Merges: merges(run)}
+	if p.spec.Group != nil {
+		l.Group, err = groupLease(tx, run, p.spec)
+	}
+	return l, err
 }
+
+// merges reports whether the payload of a run is to be composed from the members of its group.
+func merges(run *jobs.Run) bool { return run.Place == mergePlace && run.Payload == nil }
 
 func (s *Store) pinnedSpec(tx Tx, key specKey) (*pinned, error) {
 	if p := s.specs[key]; p != nil {
@@ -276,15 +305,18 @@ func readPinned(tx Tx, key specKey) (*pinned, error) {
 	return p, nil
 }
 
-// Orphans implements store.Queue.
+// Orphans implements store.Queue. Groups that had been given out and had not started are none: they are put
+// back as they were before.
 func (s *Store) Orphans(ctx context.Context) ([]store.Lease, error) {
 	var leases []store.Lease
 	err := s.write(ctx, func(tx Tx) error {
 		leases = nil
+		if err := s.putBack(tx); err != nil {
+			return err
+		}
 		var owners []int64
 		err := tx.Query(selectRunning, func(r Row) error {
-			run, err := scanRun(r)
-			run.Payload = payloadOf(r, runColumnCount)
+			run, err := scanWhole(r)
 			owners = append(owners, r.Int(runColumnCount+1))
 			said, bad := parseSaid(r.Bytes(runColumnCount + 4))
 			leases = append(leases, store.Lease{
@@ -296,7 +328,7 @@ func (s *Store) Orphans(ctx context.Context) ([]store.Lease, error) {
 		for i := 0; err == nil && i < len(leases); i++ {
 			var l store.Lease
 			l, err = s.lease(tx, leases[i].Run, owners[i], leases[i].Started)
-			leases[i].Spec, leases[i].Host = l.Spec, l.Host
+			leases[i].Spec, leases[i].Host, leases[i].Group, leases[i].Merges = l.Spec, l.Host, l.Group, l.Merges
 			if err == nil {
 				leases[i].Checkpoint, err = s.checkpoint(tx, ownerOf(owners[i], leases[i].Run))
 			}

@@ -71,6 +71,11 @@ func (v *saving) putDocument(p *store.PutDocument) (store.SavedDocument, error) 
 	if out.Document, err = storedDocument(v.tx, p.Kind, p.Name); err != nil {
 		return out, err
 	}
+	if out.Created && p.Kind == store.KindAlert {
+		if err := keepSince(v.tx, p.Name); err != nil {
+			return out, err
+		}
+	}
 	if kind := gateKindOf(p.Kind); kind != 0 {
 		if out.Changed {
 			v.limits.of(n)
@@ -161,6 +166,11 @@ func (s *Store) removeDocument(tx Tx, n named, by store.By) error {
 	}
 	if n.kind == store.KindSchedule {
 		if err := deleteScheduleRow(tx, n.name, by); err != nil {
+			return err
+		}
+	}
+	if n.kind == store.KindAlert {
+		if err := s.dropAlert(tx, n.name); err != nil {
 			return err
 		}
 	}

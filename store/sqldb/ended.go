@@ -16,12 +16,17 @@ type ended struct {
 	failure  *jobs.Failure // of a failed one
 	attempts int           // that it had
 	finish   *store.Finish // that ended it; nil: nothing of it ran
+	tell     store.Tell
+
+	// Of a failed one, once it was taken in as a failure.
+	fingerprint string
+	ignored     bool // it came while those alike are ignored: nobody is told
 }
 
 func endedBy(f *store.Finish) *ended {
 	return &ended{
 		id: f.Run, job: f.Job, state: f.Transition.State, now: f.Now, links: f.Links, schedule: f.Schedule,
-		failure: f.Transition.Error, attempts: f.Number, finish: f,
+		failure: f.Transition.Error, attempts: f.Number, finish: f, tell: f.Tell,
 	}
 }
 

@@ -101,6 +101,9 @@ func (s *Store) enqueue(tx Tx, sub *store.Submission) (store.Submitted, error) {
 		if err := keepUnique(tx, job, sub.Unique, run); err != nil {
 			return store.Submitted{}, err
 		}
+		if err := bringGroup(tx, run.ID, sub.Group, 0); err != nil {
+			return store.Submitted{}, err
+		}
 		out = submitted(run, false)
 	}
 	until := run.CreatedAt.Add(sub.KeyTTL)
@@ -171,7 +174,11 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 	if err != nil {
 		return err
 	}
-	run.Version, run.Host = job.version, h.of(run.Payload)
+	payload := run.Payload
+	if merges(run) {
+		payload = mergeStub(run.Group)
+	}
+	run.Version, run.Host = job.version, h.of(payload)
 	if ahead, err := aheadInBatch(tx, job.id, run); err != nil {
 		return err
 	} else if !ahead.IsNil() {
@@ -198,7 +205,9 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 		}
 		_, err := s.ended(tx, &ended{
 			id: run.ID, job: job.name, state: run.State, now: run.CreatedAt, links: store.LinksOf(run),
-			schedule: run.Schedule, failure: run.Error,
+			schedule: run.Schedule, failure: run.Error, tell: store.Tell{
+				Keys: run.AlertKeys, Labels: run.Labels, CorrelationID: run.CorrelationID,
+			},
 		})
 		return err
 	case run.State == jobs.Queued:
@@ -213,7 +222,7 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 }
 
 func insertPayloadOf(tx Tx, run *jobs.Run) error {
-	if bytes.Equal(run.Payload, emptyPayload) {
+	if merges(run) || bytes.Equal(run.Payload, emptyPayload) && run.Place != mergePlace {
 		return nil
 	}
 	_, err := tx.Exec(insertPayload, run.ID.Seq(), string(run.Payload))

@@ -30,6 +30,7 @@ SELECT ` + eventColumns + ` FROM events WHERE id < $1 AND id > $2 ORDER BY id DE
 
 // keepEvent keeps an event in the transaction of what it tells of.
 func (s *Store) keepEvent(tx Tx, e store.Event) error {
+	s.told++
 	_, err := tx.Exec(insertEvent, int64(e.At), e.Type, e.Subject, noneText(e.Job), noneID(e.Run),
 		string(e.Data))
 	return err
@@ -38,7 +39,6 @@ func (s *Store) keepEvent(tx Tx, e store.Event) error {
 // tellDependency keeps that a breaker has opened or closed. The event is of no job, since others
 // share the dependency.
 func (s *Store) tellDependency(tx Tx, now jobs.Time, e *jobs.DependencyEvent) error {
-	s.told++
 	return s.keepEvent(tx, store.Event{
 		At: now, Type: e.Type, Subject: e.Subject(), Data: e.Data(),
 	})
@@ -67,19 +67,26 @@ func (s *Store) Events(
 
 // NewestEvent implements store.History.
 func (s *Store) NewestEvent(ctx context.Context) (newest int64, err error) {
-	err = s.db.Read(ctx, func(tx Tx) error {
-		if _, err := one(tx, selectNewestEvent, func(r Row) { newest = r.Int(0) }); err != nil {
-			return err
-		}
-		var bad error
-		_, err := one(tx, selectMeta, func(r Row) {
-			var pruned int64
-			pruned, bad = strconv.ParseInt(r.Text(0), 10, 64)
-			newest = max(newest, pruned)
-		}, metaPruned)
-		return errors.Join(err, bad)
+	err = s.db.Read(ctx, func(tx Tx) (err error) {
+		newest, err = newestEvent(tx)
+		return err
 	})
 	return newest, err
+}
+
+func newestEvent(tx Tx) (newest int64, err error) {
+	if _, err := one(tx, selectNewestEvent, func(r Row) { newest = r.Int(0) }); err != nil {
+		return 0, err
+	}
+	pruned, err := metaNumber(tx, metaPruned)
+	return max(newest, pruned), err
+}
+
+// metaNumber is a fact about the file that is a number; 0: there is none.
+func metaNumber(tx Tx, name string) (n int64, err error) {
+	var bad error
+	_, err = one(tx, selectMeta, func(r Row) { n, bad = strconv.ParseInt(r.Text(0), 10, 64) }, name)
+	return n, errors.Join(err, bad)
 }
 
 // EventList implements store.History.

@@ -67,6 +67,7 @@ WHERE LENGTH(excluded.data) >= LENGTH(logs.data)`
 // finish ends one attempt, if it is still the run's: the number is the fence.
 func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 	changed := int64(0)
+	var stop []jobs.ID
 	var err error
 	switch {
 	case f.Held != "":
@@ -75,6 +76,8 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 		changed, err = s.end(tx, f)
 	case f.Transition.State == jobs.Running:
 		changed, err = s.goOn(tx, f)
+	case f.Group != nil:
+		changed, stop, err = s.startGroup(tx, f)
 	case f.Transition.State == jobs.Waiting:
 		changed, err = s.await(tx, f)
 	default:
@@ -100,7 +103,6 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 			return store.FinishResult{}, err
 		}
 	}
-	var stop []jobs.ID
 	if f.Transition.State.Terminal() {
 		if stop, err = s.ended(tx, endedBy(f)); err != nil {
 			return store.FinishResult{}, err
@@ -193,9 +195,26 @@ func (s *Store) end(tx Tx, f *store.Finish) (int64, error) {
 		return 0, err
 	}
 	keep, kind, typ, message := errorColumns(t)
-	return tx.Exec(updateEnded, f.Run.Seq(), f.Number, t.State == jobs.Cancelled, int(t.State),
+	changed, err := tx.Exec(updateEnded, f.Run.Seq(), f.Number, t.State == jobs.Cancelled, int(t.State),
 		int64(f.Now), f.Queue, t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ, message,
 		none(t.Counts.Interrupts))
+	if err != nil || changed == 0 {
+		return changed, err
+	}
+	return changed, s.groupOver(tx, f)
+}
+
+// groupOver takes in that the run which has ended was a group.
+func (s *Store) groupOver(tx Tx, f *store.Finish) error {
+	job, err := s.jobRow(tx, f.Job)
+	if err != nil || job == nil {
+		return err
+	}
+	p, err := s.pinnedSpec(tx, specKey{job.id, f.Version})
+	if err != nil || p.pool != store.PoolGroup {
+		return err
+	}
+	return s.setPhase(tx, f.Run, store.GroupOver)
 }
 
 func (s *Store) again(tx Tx, f *store.Finish) (int64, error) {

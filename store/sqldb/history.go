@@ -36,42 +36,52 @@ UNION ALL SELECT state, COUNT(*) FROM runs WHERE state IN (3, 5) GROUP BY state`
 )
 
 // Run implements store.History.
-func (s *Store) Run(ctx context.Context, id jobs.ID) (*jobs.Run, error) {
-	var run *jobs.Run
-	err := s.db.Read(ctx, func(tx Tx) error {
-		var bad error
-		_, err := one(tx, selectHistory, func(r Row) {
-			run, bad = scanListed(r)
-			run.Payload = payloadOf(r, listedCount)
-			if bad == nil {
-				run.Folded, bad = parseFolded(r.Bytes(listedCount + 1))
-			}
-		}, id.Seq())
-		if err = errors.Join(err, bad); err != nil {
-			return err
-		}
-		if run == nil || run.ID != id {
-			return fmt.Errorf("run %s: %w", id, store.ErrNotFound)
-		}
-		if err := readAttempts(tx, run); err != nil {
-			return err
-		}
-		if run.State == jobs.Running || run.State == jobs.Waiting {
-			a := jobs.Attempt{
-				Number: run.Counts.Number, Version: run.Version, StartedAt: run.AttemptAt, ExitCode: -1,
-				Slices: run.Slices + 1,
-			}
-			if run.HeldBy != nil { // between two slices
-				a.Slices = run.Slices
-			}
-			run.Attempts = append(run.Attempts, a)
-		}
-		return nil
+func (s *Store) Run(ctx context.Context, id jobs.ID) (run *jobs.Run, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		run, err = readRun(tx, id)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return run, nil
+}
+
+// readRun reads one run with payload, result and attempts, and its name in its group.
+func readRun(tx Tx, id jobs.ID) (run *jobs.Run, err error) {
+	var bad error
+	_, err = one(tx, selectHistory, func(r Row) {
+		run, bad = scanListed(r)
+		if run.Payload = payloadOf(r, listedCount); r.Null(listedCount) && run.Place == mergePlace {
+			run.Payload = nil
+		}
+		if bad == nil {
+			run.Folded, bad = parseFolded(r.Bytes(listedCount + 1))
+		}
+	}, id.Seq())
+	if err = errors.Join(err, bad); err != nil {
+		return nil, err
+	}
+	if run == nil || run.ID != id {
+		return nil, fmt.Errorf("run %s: %w", id, store.ErrNotFound)
+	}
+	if err := readAttempts(tx, run); err != nil {
+		return nil, err
+	}
+	if run.State == jobs.Running || run.State == jobs.Waiting {
+		a := jobs.Attempt{
+			Number: run.Counts.Number, Version: run.Version, StartedAt: run.AttemptAt, ExitCode: -1,
+			Slices: run.Slices + 1,
+		}
+		if run.HeldBy != nil { // between two slices
+			a.Slices = run.Slices
+		}
+		run.Attempts = append(run.Attempts, a)
+	}
+	if !run.Group.IsNil() && run.Place != mergePlace {
+		_, err = one(tx, selectMemberName, func(r Row) { run.Member = r.Text(0) }, run.Group.Seq(), run.Place)
+	}
+	return run, err
 }
 
 // scanListed reads runColumns and listedColumns.

@@ -151,6 +151,7 @@ func (l *laneRow) read(r Row) {
 // joinLane notes a run that became queued: the lane's row changes only where it is the new first.
 func (s *Store) joinLane(tx Tx, l *laneRow, due jobs.Time, priority int) error {
 	tx.Wake()
+	s.idle[l.pool] = false
 	rank := rankOf(due, priority)
 	s.joinAhead(l, rank)
 	if l.ready && l.rank <= rank {
@@ -179,6 +180,7 @@ func (s *Store) loadTurn(tx Tx) error {
 // Its gates may let another lane through instead.
 func (s *Store) refreshLane(tx Tx, l *laneRow) error {
 	s.dropAhead(l)
+	s.idle[l.pool] = false
 	var head any
 	wasReady := l.ready
 	found, err := one(tx, selectLaneHead, func(r Row) {

@@ -11,9 +11,10 @@ import (
 const (
 	upsertSlot    = `INSERT INTO slots (run, gate) VALUES ($1, $2) ON CONFLICT (run, gate) DO NOTHING`
 	selectHolders = `
-SELECT seq, job, version, host, ckey, rkey, cause, state FROM runs WHERE state IN (3, 5) ORDER BY state, seq`
+SELECT seq, job, version, host, ckey, rkey, cause, state, members FROM runs WHERE state IN (3, 5)
+ORDER BY state, seq`
 	selectHoldersSliced = `
-SELECT seq, job, version, host, ckey, rkey, cause, state FROM runs
+SELECT seq, job, version, host, ckey, rkey, cause, state, members FROM runs
 WHERE state = 2 AND slices IS NOT NULL ORDER BY seq`
 )
 
@@ -21,6 +22,7 @@ WHERE state = 2 AND slices IS NOT NULL ORDER BY seq`
 func (s *Store) lookAgain() {
 	s.epoch++ // lanes may have other gates
 	s.stirAll = true
+	s.idle = [store.Pools]bool{}
 }
 
 // limits tells which gates may allow something else than before: each queue and dependency by its
@@ -89,16 +91,20 @@ func (s *Store) reslot(tx Tx, now jobs.Time) error {
 		run     int64
 		version int
 		key     laneKey
-		state   jobs.State
+		// alone: it holds the slots of its job's concurrency alone. It is between two slices, or a group
+		// that waits for its members.
+		alone bool
 	}
 	var holders []holder
 	for _, q := range []string{selectHolders, selectHoldersSliced} {
 		err := tx.Query(q, func(r Row) error {
 			h := holder{r.Int(0), int(r.Int(2)), laneKey{
 				job: r.Int(1), host: r.Text(3), ckey: r.Text(4), rkey: r.Text(5),
-			}, jobs.State(r.Int(7))}
+			}, false}
+			state := jobs.State(r.Int(7))
+			h.alone = state == jobs.Queued || state == jobs.Waiting && !r.Null(8)
 			// Who waits for a callback has no worker.
-			h.key.catchUp = jobs.Trigger(r.Text(6)) == jobs.TriggerCatchUp && h.state == jobs.Running
+			h.key.catchUp = jobs.Trigger(r.Text(6)) == jobs.TriggerCatchUp && state == jobs.Running
 			holders = append(holders, h)
 			return nil
 		})
@@ -121,8 +127,7 @@ func (s *Store) reslot(tx Tx, now jobs.Time) error {
 			if err != nil {
 				return err
 			}
-			between := h.state == jobs.Queued // two slices
-			if g.Limit == 0 || between && key.kind != jobs.GateConcurrency {
+			if g.Limit == 0 || h.alone && key.kind != jobs.GateConcurrency {
 				continue
 			}
 			n, err := tx.Exec(upsertSlot, h.run, g.id)

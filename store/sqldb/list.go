@@ -31,6 +31,9 @@ ORDER BY seq DESC LIMIT $4`
 	windowSchedule = `
 SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND schedule = $3 AND schedule IS NOT NULL
 ORDER BY seq DESC LIMIT $4`
+	windowGroups = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND members IS NOT NULL AND $3 = ''
+ORDER BY seq DESC LIMIT $4`
 	windowFailed = `
 SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state = 7 AND $3 = ''
 ORDER BY seq DESC LIMIT $4`
@@ -56,6 +59,7 @@ WHERE ($5 = 0 OR ($5 >> (r.state + (r.state = 2 AND r.slices IS NOT NULL))) & 1 
   AND ($10 = '' OR r.cause = $10)
   AND ($11 = '' OR r.created_by = $11)
   AND ($12 = '' OR r.labels LIKE $12 ESCAPE '\')
+  AND ($17 = 0 OR r.members IS NOT NULL)
   AND ($13 = '' OR r.seq BETWEEN $14 AND $15 OR r.correlation LIKE $16 ESCAPE '\'
        OR r.error_type LIKE $13 ESCAPE '\' OR r.error_message LIKE $13 ESCAPE '\')`
 )
@@ -75,6 +79,7 @@ var (
 	listAll         = newListQuery(windowAll)
 	listJob         = newListQuery(windowJob)
 	listSchedule    = newListQuery(windowSchedule)
+	listGroups      = newListQuery(windowGroups)
 	listFailed      = newListQuery(windowFailed)
 	listRunning     = newListQuery(windowRunning)
 	listCorrelation = newListQuery(windowCorrelation)
@@ -186,7 +191,7 @@ func planList(f store.RunFilter) *runList {
 		keep:  func(run *jobs.Run) bool { return keeps(f, run) },
 		args: []driver.Value{
 			until, int64(f.Since) << 12, "", int64(maxLooked), states, f.Job, f.Queue, f.ErrorKind, f.ErrorType,
-			f.Trigger, f.Creator, labelPattern(f), containing(f.Q), lo, hi, starting(f.Q),
+			f.Trigger, f.Creator, labelPattern(f), containing(f.Q), lo, hi, starting(f.Q), boolInt(f.Groups),
 		},
 	}
 	switch {
@@ -198,6 +203,8 @@ func planList(f store.RunFilter) *runList {
 		l.args[12] = "" // q is judged by keep: its arguments are taken
 	case isID:
 		l.query = listIDs
+	case f.Groups:
+		l.query = listGroups
 	case f.Schedule != "":
 		l.query, l.args[2] = listSchedule, f.Schedule
 	case states == 1<<jobs.Running:
@@ -208,6 +215,13 @@ func planList(f store.RunFilter) *runList {
 		l.query, l.args[2] = listJob, f.Job
 	}
 	return l
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 var errCursor = jobs.Invalid([]jobs.Fault{{

@@ -80,7 +80,7 @@ func (d *deciding) overlap() (way, error) {
 		}
 	}
 	if !waiting.IsNil() {
-		if err := d.giveWay(waiting); err != nil {
+		if _, err := d.giveWay(waiting); err != nil {
 			return startsNow, err
 		}
 	}
@@ -118,7 +118,10 @@ func (d *deciding) replace(ahead []aheadRun) (left []aheadRun, err error) {
 			left = append(left, run)
 			err = d.askToEnd(run.id)
 		default:
-			err = d.giveWay(run.id)
+			over := false
+			if over, err = d.giveWay(run.id); err == nil && !over {
+				left = append(left, run)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -127,23 +130,26 @@ func (d *deciding) replace(ahead []aheadRun) (left []aheadRun, err error) {
 	return left, nil
 }
 
-// giveWay cancels a run of which nothing runs, for a newer tick.
-func (d *deciding) giveWay(id jobs.ID) error {
+// giveWay cancels a run of which nothing runs, for a newer tick. over: it has ended; of a group members may
+// run still.
+func (d *deciding) giveWay(id jobs.ID) (over bool, err error) {
 	row, err := d.runRow(d.tx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
+	row.schedule = "" // what waits behind it is decided about here
 	why := cancelling{d.now, jobs.ByCancel, "a newer tick of its schedule took its place"}
-	stop, err := d.cancelIdle(d.tx, id, row, why)
+	over, stop, err := d.cancelRun(d.tx, id, row, why)
 	if err != nil {
-		return err
+		return false, err
 	}
 	d.out.Stop = append(d.out.Stop, stop...)
-	if err := d.releaseBatch(d.tx, row.job, row.bkey); err != nil {
-		return err
+	if over {
+		d.out.Cancelled = append(d.out.Cancelled, id)
+	} else if row.asked {
+		return false, nil
 	}
-	d.out.Cancelled = append(d.out.Cancelled, id)
-	return d.auditReplaced(id)
+	return over, d.auditReplaced(id)
 }
 
 // askToEnd has a run end of which an attempt is under way, for a newer tick.

@@ -12,8 +12,8 @@ import (
 const (
 	selectPruneJob = `SELECT id, doc FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1`
 	endedColumns   = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to,
-    continues`
-	endedColumnCount = 8
+    continues, parent, members`
+	endedColumnCount = 10
 	selectEnded      = `SELECT ` + endedColumns + ` FROM runs WHERE seq = $1`
 	selectPruneRuns  = `
 SELECT ` + endedColumns + ` FROM runs
@@ -83,12 +83,15 @@ type endedRun struct {
 	dealt     jobs.Time
 	from, to  jobs.ID // requeued
 	continues int
+	parent    jobs.ID // the group's run that it belongs to
+	group     bool
 }
 
 func (e *endedRun) read(r Row) {
 	*e = endedRun{
 		id: jobs.IDOf(r.Int(0), r.Int(1)), state: jobs.State(r.Int(2)), finished: r.Time(3),
 		dealt: r.Time(4), from: r.ID(5), to: r.ID(6), continues: int(r.Int(7)),
+		parent: r.ID(8), group: !r.Null(9),
 	}
 }
 
@@ -134,6 +137,9 @@ func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool,
 			}
 			if at.ticks {
 				s.ticksPruned = now
+				if err := s.pruneStreaks(tx, now); err != nil {
+					return err
+				}
 			}
 		}
 		if left > 0 && at.ticks && !at.checkpoints {
@@ -213,8 +219,12 @@ func (s *Store) pruneRuns(
 	last := int64(0)
 	for _, row := range rows {
 		at.seq = row.id.Seq()
+		needed := false
 		gone, err := outlived(tx, row, keep, now)
 		if err == nil && gone {
+			needed, err = neededByGroup(tx, &row)
+		}
+		if err == nil && gone && !needed {
 			last = at.seq
 			err = s.removeRun(tx, row)
 		}
@@ -282,6 +292,9 @@ func (s *Store) removeRun(tx Tx, e endedRun) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := dropGroup(tx, &e); err != nil {
+		return err
 	}
 	operation := e.id
 	kept, err := s.keepsCheckpoints(tx)

@@ -1,6 +1,8 @@
 package sqldb
 
 import (
+	"errors"
+
 	"nightshift/jobs"
 	"nightshift/store"
 )
@@ -45,12 +47,13 @@ func (v *saving) prune() error {
 		gone := store.Removed{Kind: n.kind, Name: n.name}
 		switch {
 		case n.kind == store.KindJob:
-			var alone []string
-			if gone.Runs, alone, err = v.pruneJob(n.name, by); err != nil {
+			of, err := v.pruneJob(n.name, by)
+			if err != nil {
 				return err
 			}
-			v.out.Removed = append(v.out.Removed, gone)
-			for _, name := range alone {
+			gone.Runs = of.cancelled
+			v.out.Removed, v.out.Stop = append(v.out.Removed, gone), append(v.out.Stop, of.stop...)
+			for _, name := range of.schedules {
 				taken[name] = true
 				v.out.Removed = append(v.out.Removed, store.Removed{Kind: store.KindSchedule, Name: name})
 			}
@@ -73,10 +76,10 @@ func (v *saving) prune() error {
 	return nil
 }
 
-func (v *saving) pruneJob(name string, by store.By) (runs int, alone []string, err error) {
+func (v *saving) pruneJob(name string, by store.By) (goneJob, error) {
 	row, err := liveJobRow(v.tx, name)
 	if err != nil {
-		return 0, nil, err
+		return goneJob{}, err
 	}
 	return v.removeJob(v.tx, row, by)
 }
@@ -118,6 +121,15 @@ func (v *saving) checkRefs() error {
 		if len(others) > 0 {
 			v.faults = append(v.faults,
 				&store.NamedError{Kind: gone.Kind, Name: gone.Name, By: others})
+		}
+		if gone.Kind != store.KindJob {
+			continue
+		}
+		var named *store.NamedError
+		if err := v.refuseInGroups(v.tx, gone.Name); errors.As(err, &named) {
+			v.faults = append(v.faults, named)
+		} else if err != nil {
+			return err
 		}
 	}
 	if err := v.checkAlerts(); err != nil {

@@ -14,6 +14,15 @@ func payloadOf(r Row, i int) jobs.Raw {
 	return r.Bytes(i)
 }
 
+// scanWhole reads runColumns and the payload. That of a merge is nil until it was composed.
+func scanWhole(r Row) (*jobs.Run, error) {
+	run, err := scanRun(r)
+	if run.Payload = payloadOf(r, runColumnCount); r.Null(runColumnCount) && run.Place == mergePlace {
+		run.Payload = nil
+	}
+	return run, err
+}
+
 // scanRun reads runColumns.
 func scanRun(r Row) (*jobs.Run, error) {
 	run := &jobs.Run{

@@ -85,6 +85,8 @@ func (s *Store) giveSome(tx Tx, run jobs.ID, of func(jobs.GateKind) bool) error 
 // for its next slice.
 func (s *Store) leaveSlots(tx Tx, f *store.Finish, sliced bool) error {
 	switch {
+	case f.Group != nil:
+		return s.giveSome(tx, f.Run, func(k jobs.GateKind) bool { return k != jobs.GateConcurrency })
 	case f.Held == "" && f.Transition.State == jobs.Waiting:
 		return s.giveSome(tx, f.Run, func(k jobs.GateKind) bool { return k == jobs.GateCatchUp })
 	case sliced:
@@ -157,6 +159,7 @@ func (s *Store) endAt(tx Tx, f *store.Finish) error {
 // hear has a dependency take in the end of an attempt.
 func (s *Store) hear(tx Tx, g *gateRow, f *store.Finish) error {
 	before, signal := g.State, f.Signal
+	signal.Void = signal.Void || f.Group != nil // nothing was called
 	if signal.Started == 0 {
 		signal.Started = f.Started
 	}

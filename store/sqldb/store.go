@@ -40,7 +40,13 @@ type Store struct {
 	seen      map[int64]struct{}           // stirred gates that the last claim looked at
 	seenAll   bool                         // it looked at all
 	told      int                          // events that were kept, also those undone since
+	streaks   map[int64]int                // how many there are of each job that has any; nil: not read yet
 	cached    int                          // bounds the rows kept from call to call
+
+	ids    *jobs.IDs          // name the merges of groups
+	groups groupSight         // see there
+	quiet  map[int64]struct{} // groups of which the ends of members are taken in at once
+	idle   [store.Pools]bool  // pools without a lane that has its turn: a claim need not look
 }
 
 // jobRow is what the queue needs of a job.
@@ -129,9 +135,10 @@ func (s *Store) forget() {
 	s.laneRows = map[laneKey]*laneRow{}
 	s.laneByID = map[int64]*laneRow{}
 	s.specs = map[specKey]*pinned{}
-	s.saves = savesUnknown
+	s.saves, s.streaks = savesUnknown, nil
 	s.changed, s.freed = nil, nil
 	s.aheadRuns = 0
+	s.groups, s.quiet, s.idle = groupSight{}, map[int64]struct{}{}, [store.Pools]bool{}
 	s.forgetGates()
 	// What the claim under way has looked at is as it was.
 	for id := range s.seen {

@@ -71,7 +71,7 @@ type taking struct {
 
 // take gives out up to n runs: the lane with the smallest head has its turn, one run a turn.
 func (t *taking) take(pool store.Pool, n int) error {
-	if n <= 0 {
+	if n <= 0 || t.idle[pool] {
 		return nil
 	}
 	t.pool, t.left, t.turns, t.all = pool, n, t.turns[:0], false
@@ -86,6 +86,7 @@ func (t *taking) take(pool store.Pool, n int) error {
 			continue
 		}
 		if next == nil || t.parked >= maxParked {
+			t.idle[pool] = len(t.turns) == 0
 			break
 		}
 		if err := t.serve(next); err != nil {
@@ -188,8 +189,7 @@ func (t *taking) fill(c *turn) error {
 	}
 	c.queued = nil
 	err := t.tx.Query(selectQueued, func(r Row) error {
-		run, err := scanRun(r)
-		run.Payload = payloadOf(r, runColumnCount)
+		run, err := scanWhole(r)
 		c.queued = append(c.queued, run)
 		return err
 	}, c.lane.id, n)

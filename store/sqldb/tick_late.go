@@ -76,7 +76,6 @@ func (s *Store) tellLate(tx Tx, t *lateTick, now jobs.Time) (late bool, err erro
 	if t.success {
 		what = "has not succeeded"
 	}
-	s.told++
 	return true, s.keepEvent(tx, store.Event{
 		At: now, Type: jobs.EventScheduleLate, Subject: jobs.ScheduleSubject(t.name), Job: t.jobName, Run: t.run,
 		Data: jobs.AppendJSON(nil, &jobs.ScheduleLate{

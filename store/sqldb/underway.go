@@ -19,7 +19,7 @@ SELECT tail, state, number, slices, deaths + COALESCE(interrupts, 0), job, opera
 	updateSaid        = `UPDATE runs SET said = $2 WHERE seq = $1`
 	selectWaitingRuns = `
 SELECT r.seq, r.tail, r.number, r.job, r.version, r.due_at FROM runs r
-WHERE r.state IN (3, 5) AND r.state = 5 ORDER BY r.seq`
+WHERE r.state IN (3, 5) AND r.state = 5 AND r.members IS NULL ORDER BY r.seq`
 	selectLease = `
 SELECT ` + runColumns + `, p.body, r.job,
     (SELECT SUM(LENGTH(data)) FROM logs l WHERE l.run = r.seq), r.lane IS NULL, r.said
@@ -241,10 +241,10 @@ func readLease(tx Tx, id jobs.ID) (l *store.Lease, err error) {
 	job, bad := int64(0), error(nil)
 	_, err = one(tx, selectLease, func(r Row) {
 		l = &store.Lease{LogBytes: r.Int(runColumnCount + 2), Deleted: r.Int(runColumnCount+3) == 1}
-		if l.Run, bad = scanRun(r); bad != nil {
+		if l.Run, bad = scanWhole(r); bad != nil {
 			return
 		}
-		l.Run.Payload, l.Started = payloadOf(r, runColumnCount), l.Run.AttemptAt
+		l.Started, l.Merges = l.Run.AttemptAt, merges(l.Run)
 		job = r.Int(runColumnCount + 1)
 		l.Said, bad = parseSaid(r.Bytes(runColumnCount + 4))
 	}, id.Seq())
@@ -256,5 +256,8 @@ func readLease(tx Tx, id jobs.ID) (l *store.Lease, err error) {
 		return nil, err
 	}
 	l.Run.Job, l.Spec, l.Host = p.job, p.spec, p.hostOf(l.Run.Host)
-	return l, nil
+	if p.spec.Group != nil {
+		l.Group, err = groupLease(tx, l.Run, p.spec)
+	}
+	return l, err
 }

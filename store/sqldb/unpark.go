@@ -101,6 +101,7 @@ func (s *Store) unparkIn(
 			return 0, false, err
 		}
 	}
+	s.idle[pool] = s.idle[pool] && len(open) == 0
 	for _, p := range open {
 		if err := must(tx.Exec(updateLaneUnparked, p.id)); err != nil {
 			return 0, false, err

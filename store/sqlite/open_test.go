@@ -183,7 +183,7 @@ func TestCloseLeavesOneCompleteFile(t *testing.T) {
 		t.Fatalf("files left: %v", left)
 	}
 	p := sqlOn(t, path)
-	if got := readText(t, p, "PRAGMA integrity_check") + " " + readText(t, p, "SELECT name FROM jobs"); got != "ok a" {
+	if got := readText(t, p, "PRAGMA integrity_check") + " " + readText(t, p, "SELECT name FROM jobs WHERE name <> '_group'"); got != "ok a" {
 		t.Fatal(got)
 	}
 }

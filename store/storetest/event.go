@@ -166,7 +166,7 @@ func breakerEvents(w *world) {
 		f := w.succeeded(l)
 		f.Signal = jobs.Signal{ExitCode: -1}
 		if !ok {
-			f = w.failed(l)
+			f = w.retrying(l, 24*time.Hour) // a failed run is told of too
 			f.Signal = jobs.Signal{Kind: jobs.FailHTTP, HTTPStatus: 503, ExitCode: -1}
 		}
 		out := w.claim(store.Claim{Finished: []store.Finish{f}})

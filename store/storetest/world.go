@@ -23,14 +23,21 @@ type world struct {
 	ids  *jobs.IDs
 	// workers are those that claims tell of.
 	workers [store.Pools]int
+	// given are the groups that claims have given back, and leases what they have given out.
+	given  []store.EndedGroup
+	leases map[jobs.ID]store.Lease
 }
 
 const start jobs.Time = 1_770_000_000_000 // 2026-02-02
 
 func newWorld(t testing.TB, open func(testing.TB) store.Store) *world {
 	random := rand.New(rand.NewPCG(1, 2))
-	w := &world{TB: t, open: open, ctx: t.Context(), now: start, ids: jobs.NewIDs(0, random.Uint64)}
+	w := &world{
+		TB: t, open: open, ctx: t.Context(), now: start,
+		ids: jobs.NewIDs(0, random.Uint64), leases: map[jobs.ID]store.Lease{},
+	}
 	w.Store = open(t)
+	w.UseIDs(w.ids)
 	t.Cleanup(func() {
 		if err := w.Store.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -53,6 +60,7 @@ func (w *world) reopen() {
 	w.Helper()
 	w.check(w.Store.Close())
 	w.Store = w.open(w.TB)
+	w.UseIDs(w.ids)
 }
 
 func (w *world) check(err error) {
@@ -196,6 +204,12 @@ func (w *world) takeOne() store.Lease {
 	return leases[0]
 }
 
+// DeleteJob leaves out what is to stop.
+func (w *world) DeleteJob(ctx context.Context, name string, ifMatch *int64, by store.By) (int, error) {
+	n, _, err := w.Store.DeleteJob(ctx, name, ifMatch, by)
+	return n, err
+}
+
 // Claim tells of the workers of the world.
 func (w *world) Claim(ctx context.Context, c store.Claim) (store.Claimed, error) {
 	c.Workers = w.workers
@@ -207,6 +221,10 @@ func (w *world) claim(c store.Claim) store.Claimed {
 	c.Now = w.now
 	out, err := w.Claim(w.ctx, c)
 	w.check(err)
+	w.given = append(w.given, out.Groups...)
+	for _, l := range out.Leases {
+		w.leases[l.Run.ID] = l
+	}
 	return out
 }
 

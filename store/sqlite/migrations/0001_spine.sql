@@ -263,7 +263,7 @@ CREATE INDEX runs_dealt_job ON runs (job, dealt, seq) WHERE dealt IS NOT NULL;
 -- Failures: those that are alike.
 CREATE INDEX runs_failure ON runs (failure, dealt, seq) WHERE failure IS NOT NULL;
 -- Alerts: those that could not be told and that nobody has dealt with.
-CREATE INDEX runs_untold ON runs (seq) WHERE dealt = 0 AND tells IS NOT NULL;
+CREATE INDEX runs_untold ON runs (dealt, seq) WHERE tells IS NOT NULL;
 -- Requeues: the runs of an order, those that have not ended.
 CREATE INDEX runs_bulk ON runs (bulk, state) WHERE bulk IS NOT NULL;
 -- Groups: the runs of one; those of them that have not ended.
@@ -402,11 +402,13 @@ CREATE TABLE events (
 CREATE TABLE groups (
     run      INTEGER PRIMARY KEY,           -- its number
     doc      TEXT,                          -- jobs.Group, JSON; NULL: what the version of its job says, not started yet
-    keep_of  BLOB,                          -- the run it was requeued from, whose good members it keeps; NULL: none
+    keep_of  INTEGER,                       -- number of the run it was requeued from, whose good members it keeps; NULL: none, or it has started
     depth    INTEGER NOT NULL,              -- 1: it is in no other group
     phase    INTEGER NOT NULL,              -- store.GroupPhase
-    draft    TEXT,                          -- store.MergeDraft, JSON; NULL: it merges nothing
-    merge    BLOB,                          -- the merge run whose end is the group's; NULL: none was made
+    need     INTEGER NOT NULL,              -- how many good members it takes
+    rest     INTEGER NOT NULL,              -- 0: a bad member is waited past; 1: it cancels the rest; 2: it has
+    draft    TEXT,                          -- what its merges are made from, JSON; NULL: it merges nothing
+    merge    INTEGER,                       -- number of the merge whose end is the group's; NULL: none was made
     deadline INTEGER                        -- when members that have not ended are given up; NULL: never
 ) STRICT;
 
@@ -414,6 +416,8 @@ CREATE TABLE groups (
 CREATE INDEX groups_phase ON groups (phase) WHERE phase IN (3, 4);
 -- Claim: the groups whose deadline comes next.
 CREATE INDEX groups_deadline ON groups (deadline) WHERE deadline IS NOT NULL;
+-- Prune: whether one that has not started keeps members of a run.
+CREATE INDEX groups_keep ON groups (keep_of) WHERE keep_of IS NOT NULL AND phase = 0;
 
 -- The members of a group's run, fixed when it starts.
 CREATE TABLE members (
@@ -421,12 +425,20 @@ CREATE TABLE members (
     place  INTEGER NOT NULL,                -- from 0, in the order of the document
     name   TEXT    NOT NULL,
     job    TEXT    NOT NULL,
-    run    BLOB,                            -- the newest of it; NULL: none could be made
+    run    INTEGER,                         -- number of the newest of it; NULL: none could be made
+    tail   INTEGER,                         -- of that
     PRIMARY KEY (parent, place)
 ) STRICT, WITHOUT ROWID;
 
--- Prune and requeue: the groups that a run is a member of.
+-- Prune: the groups that a run is a member of.
 CREATE INDEX members_run ON members (run) WHERE run IS NOT NULL;
+
+-- The job whose runs are groups that no job describes (jobs.GroupJob).
+INSERT INTO jobs (name, revision, version, doc, queue, created_at, updated_at)
+SELECT '_group', 1, 1, '{"name":"_group","group":{"members":[]}}', 'default', t, t
+FROM (SELECT CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) AS t) n;
+INSERT INTO versions (job, version, spec, created_at)
+SELECT id, 1, '{"group":{"members":[]}}', created_at FROM jobs;
 
 -- Failures that are alike: of one job, kind, type and message without numbers and ids.
 CREATE TABLE failure_groups (
@@ -501,7 +513,7 @@ CREATE TABLE streaks (
 -- What the alerts have told and have still to tell. Rows go as they have nothing more to say.
 CREATE TABLE folds (
     alert TEXT NOT NULL,
-    sort  TEXT NOT NULL,                    -- fold: what is alike; told: a failure in a row that was told; rate: its messages of the last minute
+    sort  TEXT NOT NULL,                    -- jobs.AlertFold and so on
     key   TEXT NOT NULL,
     at    INTEGER,                          -- when there is something to do; NULL: nothing
     doc   TEXT NOT NULL,                    -- JSON

@@ -1,0 +1,52 @@
+package sqldb
+
+import "maps"
+
+// groupStatements are those of groups.
+var groupStatements = map[string]string{
+	"deleteGroup":            deleteGroup,
+	"deleteMembers":          deleteMembers,
+	"insertGroup":            insertGroup,
+	"insertKept":             insertKept,
+	"insertMember":           insertMember,
+	"selectDeadlines":        selectDeadlines,
+	"selectGroup":            selectGroup,
+	"selectGroupDepth":       selectGroupDepth,
+	"selectGroupDoc":         selectGroupDoc,
+	"selectGroupRun":         selectGroupRun,
+	"selectGroupState":       selectGroupState,
+	"selectGroupsBringing":   selectGroupsBringing,
+	"selectGroupsEnding":     selectGroupsEnding,
+	"selectGroupsOpen":       selectGroupsOpen,
+	"selectGroupsOpenOf":     selectGroupsOpenOf,
+	"selectKeeper":           selectKeeper,
+	"selectLinkedDue":        selectLinkedDue,
+	"selectLinkedQueued":     selectLinkedQueued,
+	"selectLinkedWaiting":    selectLinkedWaiting,
+	"selectMemberName":       selectMemberName,
+	"selectMemberOf":         selectMemberOf,
+	"selectMembers":          selectMembers,
+	"selectMergeOpen":        selectMergeOpen,
+	"selectMerges":           selectMerges,
+	"selectNextDeadline":     selectNextDeadline,
+	"selectOpenOf":           selectOpenOf,
+	"selectOpenRuns":         selectOpenRuns,
+	"selectPlace":            selectPlace,
+	"selectResultOf":         selectResultOf,
+	"selectResults":          selectResults,
+	"selectStarting":         selectStarting,
+	"selectTailOf":           selectTailOf,
+	"selectTally":            selectTally,
+	"updateDeadlinesShifted": updateDeadlinesShifted,
+	"updateGroupMerge":       updateGroupMerge,
+	"updateGroupPhase":       updateGroupPhase,
+	"updateGroupRest":        updateGroupRest,
+	"updateGroupWaiting":     updateGroupWaiting,
+	"updateGroupsAgain":      updateGroupsAgain,
+	"updateMember":           updateMember,
+	"updateParent":           updateParent,
+	"upsertGroupStarted":     upsertGroupStarted,
+	"listGroups.rows":        listGroups.rows, "listGroups.bounds": listGroups.bounds,
+}
+
+func init() { maps.Copy(Statements, groupStatements) }
