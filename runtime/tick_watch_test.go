@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-
 	"sync/atomic"
 	"testing"
 	"testing/synctest"

@@ -34,6 +34,7 @@ type Alerts interface {
 	// Undelivered counts runs of alerts that failed for good and that nobody has dealt with, up to 1,000,
 	// and gives the newest.
 	Undelivered(ctx context.Context) (n int, newest jobs.ID, err error)
+	Watching
 }
 
 // Tell is what the end of an attempt says to those who watch.

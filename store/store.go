@@ -40,7 +40,6 @@ type Store interface {
 	Groups
 	Failures
 	Alerts
-	Watching
 	Close() error
 }
 

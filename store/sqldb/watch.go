@@ -129,7 +129,7 @@ func (s *Store) tellLong(tx Tx, now jobs.Time, limit int) (told int, err error) 
 			continue // nobody asks any more
 		}
 		told++
-		err = s.tellOne(tx, store.Event{
+		err = s.keepEvent(tx, store.Event{
 			At: now, Type: jobs.EventRunLong, Subject: jobs.RunSubject(w.id), Job: job.name, Run: w.id,
 			Data: (&jobs.RunLong{
 				Job: job.name, Run: w.id, Labels: w.labels, Correlation: w.together, Schedule: w.schedule,
@@ -157,12 +157,6 @@ func (w *watchedRun) read(r Row, i int) error {
 	return nil
 }
 
-// tellOne keeps an event, and has those who wait for events told.
-func (s *Store) tellOne(tx Tx, e store.Event) error {
-	s.told++
-	return s.keepEvent(tx, e)
-}
-
 // tellInterrupted tells of a run whose attempts the server keeps ending.
 func (s *Store) tellInterrupted(tx Tx, f *store.Finish) error {
 	t := &f.Transition
@@ -174,7 +168,7 @@ func (s *Store) tellInterrupted(tx Tx, f *store.Finish) error {
 	if _, err := one(tx, selectInterrupted, func(r Row) { bad = w.read(r, 0) }, f.Run.Seq()); err != nil || bad != nil {
 		return errors.Join(err, bad)
 	}
-	return s.tellOne(tx, store.Event{
+	return s.keepEvent(tx, store.Event{
 		At: f.Now, Type: jobs.EventRunInterrupted, Subject: jobs.RunSubject(f.Run), Job: f.Job, Run: f.Run,
 		Data: (&jobs.RunInterrupted{
 			Job: f.Job, Run: f.Run, Labels: w.labels, Correlation: w.together, Schedule: w.schedule, Attempts: f.Number,
@@ -277,7 +271,7 @@ func (s *Store) TellStanding(ctx context.Context, kind string, list []store.Stan
 		}
 		events, subjects, _ := stands(known, list)
 		for _, e := range events {
-			if err := s.tellOne(tx, e); err != nil {
+			if err := s.keepEvent(tx, e); err != nil {
 				return err
 			}
 		}
