@@ -12,6 +12,9 @@ type Requeue struct {
 	By      By
 	Creator string // the token's name
 
+	RunAt jobs.Time // when the new run is due; zero: now
+	Bulk  jobs.ID   // the order that it is of; NilID: none
+
 	Keys jobs.Keys // of the new run
 	// Unique: a run that stands by it is a *UniqueConflict, whatever it says, but for the run Of
 	// itself, from which the new one takes the key over. nil: none.
@@ -28,6 +31,10 @@ func (rq *Requeue) Run(old *jobs.Run) *jobs.Run {
 		Labels: old.Labels, CorrelationID: old.CorrelationID, Traceparent: old.Traceparent,
 		CreatedBy: rq.Creator, CreatedAt: now, RunAt: now, DueAt: now,
 		Schedule: old.Schedule, ScheduledFor: old.ScheduledFor, RequeuedFrom: rq.Of,
+		Tells: old.Tells, Bulk: rq.Bulk,
+	}
+	if rq.RunAt > now {
+		run.State, run.RunAt, run.DueAt = jobs.Scheduled, rq.RunAt, rq.RunAt
 	}
 	if rq.Payload != nil {
 		run.Payload = rq.Payload

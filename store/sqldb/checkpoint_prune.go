@@ -84,8 +84,8 @@ func (c *savedCheckpoint) expired(tx Tx, now jobs.Time, ttl map[int64]time.Durat
 			return false, err
 		}
 		for _, e := range runs {
-			if over, err := overBy(tx, e, old); err != nil || !over {
-				return false, err
+			if !e.overBy(old) {
+				return false, nil
 			}
 			before = e.id.Seq()
 		}
@@ -104,15 +104,11 @@ func (c *savedCheckpoint) unfinished(tx Tx) (bool, error) {
 }
 
 // overBy reports whether a run had ended by then, and its failure been dealt with.
-func overBy(tx Tx, e endedRun, then jobs.Time) (bool, error) {
+func (e *endedRun) overBy(then jobs.Time) bool {
 	if !e.state.Terminal() || e.finished > then {
-		return false, nil
+		return false
 	}
-	if e.state != jobs.Failed {
-		return true, nil
-	}
-	dealt, err := dealtWith(tx, e)
-	return dealt != 0 && dealt <= then, err
+	return e.state != jobs.Failed || e.dealt != 0 && e.dealt <= then
 }
 
 // runs are the newest before one that the checkpoint is of, and their job; 0: there are none.

@@ -86,4 +86,18 @@
 //   - A schedule with an undecided tick has due_at at the first such tick, unless it is paused: then
 //     its ticks are decided when it is resumed or changed, and until then worked out where they are read.
 //   - Where runs of a schedule wait in its line, a run of it is ahead: so none waits for ever.
+//
+// # Failures
+//
+// A run that ended failed is a failure, and runs.dealt says what has become of it: it is open, a requeue
+// stands in its place, or it was resolved or ignored, since runs.dealt_at. All that ends a run leads
+// through failureEnded.
+//
+//   - Along the links of a chain (requeued_from and back by requeued_to) at most one run is unfinished or
+//     an open failure where nobody has dealt with one by itself: what is behind it is requeued. A success
+//     resolves all that it stands for, a cancel or a deletion opens the nearest, and a run that is deleted
+//     from the middle of a chain is taken out of it.
+//   - A failure is pruned by the time since it was dealt with; an open or a requeued one never is.
+//   - failure_groups.ignored says that failures that are alike are born ignored: they raise no event. Those
+//     that came so are marked (dealings.came), and opened when the time is over.
 package sqldb

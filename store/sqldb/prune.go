@@ -12,8 +12,8 @@ import (
 const (
 	selectPruneJob = `SELECT id, doc FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1`
 	endedColumns   = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to,
-    continues, parent, members`
-	endedColumnCount = 10
+    continues, parent, members, dealt`
+	endedColumnCount = 11
 	selectEnded      = `SELECT ` + endedColumns + ` FROM runs WHERE seq = $1`
 	selectPruneRuns  = `
 SELECT ` + endedColumns + ` FROM runs
@@ -33,7 +33,6 @@ DELETE FROM audit WHERE id IN (
 	deleteAttempts = `DELETE FROM attempts WHERE run = $1`
 	deleteLogs     = `DELETE FROM logs WHERE run = $1`
 
-	updateDealtAt = `UPDATE runs SET dealt_at = $3 WHERE seq = $1 AND requeued_to = $2`
 	// The newest run that is left of an operation knows how many slices it has had: $2, $3 are the number
 	// and tail of its first.
 	updateContinues = `
@@ -41,8 +40,7 @@ UPDATE runs SET continues = $4
 WHERE seq = (SELECT MAX(seq) FROM (
         SELECT seq FROM runs WHERE seq = $2 AND tail = $3 UNION ALL SELECT seq FROM runs WHERE operation = $1) o)
   AND COALESCE(continues, 0) < $4`
-	updateUnlinked = `UPDATE runs SET requeued_to = NULL WHERE seq = $1 AND requeued_to = $2`
-	upsertFloor    = `
+	upsertFloor = `
 INSERT INTO meta (name, value)
 SELECT 'floor', $1 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE seq > $2)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value
@@ -52,7 +50,7 @@ WHERE CAST(meta.value AS INTEGER) < CAST(excluded.value AS INTEGER)`
 )
 
 // pruneCursor is how far pruning has come: the runs of one job after the other, then keys, lanes,
-// gates, ticks, checkpoints and events.
+// gates, ticks, checkpoints, groups of failures, orders and events.
 type pruneCursor struct {
 	job, seq    int64
 	keys        bool
@@ -65,6 +63,8 @@ type pruneCursor struct {
 	ticks       bool
 	checkpoint  owner
 	checkpoints bool
+	group, bulk int64
+	failures    bool
 	event       int64
 }
 
@@ -80,18 +80,19 @@ type endedRun struct {
 	id        jobs.ID
 	state     jobs.State
 	finished  jobs.Time
-	dealt     jobs.Time
-	from, to  jobs.ID // requeued
+	dealt     jobs.Time // when a failed one was resolved or ignored; zero: it was not
+	from, to  jobs.ID   // requeued
 	continues int
 	parent    jobs.ID // the group's run that it belongs to
 	group     bool
+	status    jobs.FailureStatus // of a failed one
 }
 
 func (e *endedRun) read(r Row) {
 	*e = endedRun{
 		id: jobs.IDOf(r.Int(0), r.Int(1)), state: jobs.State(r.Int(2)), finished: r.Time(3),
 		dealt: r.Time(4), from: r.ID(5), to: r.ID(6), continues: int(r.Int(7)),
-		parent: r.ID(8), group: !r.Null(9),
+		parent: r.ID(8), group: !r.Null(9), status: jobs.FailureStatus(r.Int(10)),
 	}
 }
 
@@ -150,7 +151,15 @@ func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool,
 			at.checkpoints = looked < left
 			left -= looked
 		}
-		if left > 0 && at.checkpoints {
+		if left > 0 && at.checkpoints && !at.failures {
+			looked, err := pruneFailures(tx, &at, now, left)
+			if err != nil {
+				return err
+			}
+			at.failures = looked < left
+			left -= looked
+		}
+		if left > 0 && at.failures {
 			var err error
 			if done, err = pruneEvents(tx, &at, now, left); err != nil {
 				return err
@@ -219,16 +228,18 @@ func (s *Store) pruneRuns(
 	last := int64(0)
 	for _, row := range rows {
 		at.seq = row.id.Seq()
-		needed := false
-		gone, err := outlived(tx, row, keep, now)
-		if err == nil && gone {
-			needed, err = neededByGroup(tx, &row)
+		if !row.outlived(keep, now) {
+			continue
 		}
-		if err == nil && gone && !needed {
-			last = at.seq
-			err = s.removeRun(tx, row)
-		}
+		needed, err := neededByGroup(tx, &row)
 		if err != nil {
+			return 0, err
+		}
+		if needed {
+			continue
+		}
+		last = at.seq
+		if err := s.removeRun(tx, row); err != nil {
 			return 0, err
 		}
 	}
@@ -240,56 +251,25 @@ func (s *Store) pruneRuns(
 
 // outlived reports whether a run has been kept as long as its job says. A failure that nobody has
 // dealt with never has.
-func outlived(tx Tx, e endedRun, keep jobs.Retention, now jobs.Time) (bool, error) {
+func (e *endedRun) outlived(keep jobs.Retention, now jobs.Time) bool {
 	switch e.state {
 	case jobs.Succeeded:
-		return e.finished <= now.Add(-keep.Succeeded), nil
+		return e.finished <= now.Add(-keep.Succeeded)
 	case jobs.Cancelled:
-		return e.finished <= now.Add(-keep.Cancelled), nil
+		return e.finished <= now.Add(-keep.Cancelled)
 	case jobs.Failed:
-		dealt, err := dealtWith(tx, e)
-		return dealt != 0 && dealt <= now.Add(-keep.Failed), err
+		return e.dealt != 0 && e.dealt <= now.Add(-keep.Failed)
 	}
-	return false, nil
+	return false
 }
 
-// dealtWith is when a run was made good: it succeeded, or a run that was requeued from it, or from
-// that one, did. Zero: not yet.
-func dealtWith(tx Tx, e endedRun) (jobs.Time, error) {
-	for {
-		switch {
-		case e.state == jobs.Succeeded:
-			return e.finished, nil
-		case e.state != jobs.Failed:
-			return 0, nil
-		case e.dealt != 0:
-			return e.dealt, nil
-		case e.to.IsNil():
-			return 0, nil
-		}
-		to := e.to
-		next, err := readEnded(tx, to.Seq())
-		if err != nil || next.id != to {
-			return 0, err
-		}
-		e = next
-	}
-}
-
-// removeRun deletes all that belongs to a run. The failure that it was requeued from learns what
-// became of it: made good, or open again.
+// removeRun deletes all that belongs to a run.
 func (s *Store) removeRun(tx Tx, e endedRun) error {
-	if !e.from.IsNil() {
-		dealt, err := dealtWith(tx, e)
-		if err != nil {
-			return err
-		}
-		if dealt != 0 {
-			_, err = tx.Exec(updateDealtAt, e.from.Seq(), e.id[:], int64(dealt))
-		} else {
-			_, err = tx.Exec(updateUnlinked, e.from.Seq(), e.id[:])
-		}
-		if err != nil {
+	if err := unlink(tx, e); err != nil {
+		return err
+	}
+	if e.state == jobs.Failed {
+		if _, err := tx.Exec(deleteDealing, e.id.Seq()); err != nil {
 			return err
 		}
 	}

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	updateRequeuedTo = `UPDATE runs SET requeued_to = $2 WHERE seq = $1`
-	selectRunWhole   = `
+	selectRunWhole = `
 SELECT ` + runColumns + `, p.body
 FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 )
@@ -19,62 +18,67 @@ FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 // Requeue implements store.Queue.
 func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submitted, err error) {
 	err = s.write(ctx, func(tx Tx) error {
-		row, err := s.runRow(tx, rq.Of)
-		if err != nil {
+		if out, err = s.requeue(tx, &rq); err != nil || out.Duplicate {
 			return err
 		}
-		if !row.state.Terminal() {
-			return fmt.Errorf("run %s is %s: %w", rq.Of, row.state, store.ErrState)
-		}
-		if !row.requeuedTo.IsNil() {
-			next, err := s.runRow(tx, row.requeuedTo)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-			if err == nil && !next.state.Terminal() {
-				out, err = s.submittedRun(tx, row.requeuedTo, row.jobName)
-				return err
-			}
-		}
-		job, err := s.liveJob(tx, row.jobName)
-		if err != nil {
-			return err
-		}
-		run, err := s.successor(tx, &rq)
-		if err != nil {
-			return err
-		}
-		run.Job = row.jobName
-		if err := s.freeToRequeue(tx, job, &rq); err != nil {
-			return err
-		}
-		if rq.Reset {
-			if err := s.resetBatch(tx, job, run); err != nil {
-				return err
-			}
-		}
-		if err := s.joinGroup(tx, run, row); err != nil {
-			return err
-		}
-		if err := s.insert(tx, job, run); err != nil {
-			return fmt.Errorf("requeue run %s: %w", rq.Of, err)
-		}
-		if err := keepUnique(tx, job, rq.Unique, run); err != nil {
-			return err
-		}
-		if err := takesPlace(tx, run); err != nil {
-			return err
-		}
-		if job.pool == store.PoolGroup {
-			if err := s.requeueGroup(tx, run.ID, row, &rq); err != nil {
-				return err
-			}
-		}
-		out = submitted(run, false)
 		return s.audit(tx, rq.By, "requeue", "run", rq.Of.String(),
 			jobs.Raw(`{"run":"`+rq.ID.String()+`"}`))
 	})
 	return out, err
+}
+
+// requeue changes nothing where it refuses: there is no such run or job, the run has not ended, its group is
+// being cancelled, or another stands by its unique key.
+func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err error) {
+	row, err := s.runRow(tx, rq.Of)
+	if err != nil {
+		return out, err
+	}
+	if !row.state.Terminal() {
+		return out, fmt.Errorf("run %s is %s: %w", rq.Of, row.state, store.ErrState)
+	}
+	if !row.requeuedTo.IsNil() {
+		next, err := s.runRow(tx, row.requeuedTo)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return out, err
+		}
+		if err == nil && !next.state.Terminal() {
+			return s.submittedRun(tx, row.requeuedTo, row.jobName)
+		}
+	}
+	job, err := s.liveJob(tx, row.jobName)
+	if err != nil {
+		return out, err
+	}
+	run, err := s.successor(tx, rq)
+	if err != nil {
+		return out, err
+	}
+	run.Job = row.jobName
+	if err := s.freeToRequeue(tx, job, rq); err != nil {
+		return out, err
+	}
+	if err := s.joinGroup(tx, run, row); err != nil {
+		return out, err
+	}
+	if rq.Reset {
+		if err := s.resetBatch(tx, job, run); err != nil {
+			return out, err
+		}
+	}
+	if err := s.insert(tx, job, run); err != nil {
+		return out, fmt.Errorf("requeue run %s: %w", rq.Of, err)
+	}
+	if err := keepUnique(tx, job, rq.Unique, run); err != nil {
+		return out, err
+	}
+	if err := requeuedBy(tx, run); err != nil {
+		return out, err
+	}
+	if job.pool == store.PoolGroup {
+		err = s.requeueGroup(tx, run.ID, row, rq)
+	}
+	return submitted(run, false), err
 }
 
 // successor is the run that a requeue makes.
@@ -102,9 +106,4 @@ func continued(tx Tx, run *jobs.Run) error {
 	_, err := one(tx, selectContinues, func(r Row) { run.Continues = int(r.Int(0)) },
 		run.OperationID[:], run.OperationID.Seq())
 	return err
-}
-
-// takesPlace has the run that another one was requeued from point to that.
-func takesPlace(tx Tx, run *jobs.Run) error {
-	return must(tx.Exec(updateRequeuedTo, run.RequeuedFrom.Seq(), run.ID[:]))
 }

@@ -16,6 +16,8 @@ type model struct {
 	keys map[string]modelKey
 	// saved are the checkpoints, by owner.
 	saved map[string]modelSaved
+	// alike are groups of failures, by fingerprint.
+	alike map[string]*modelAlike
 
 	schedules    map[string]*modelSchedule
 	workers      [store.Pools]int // that the last claim told of
@@ -36,12 +38,12 @@ type modelJob struct {
 
 type modelRun struct {
 	jobs.Run
-	lane   string            // job and sort of worker; "" once it has none
-	slots  map[gateName]bool // of gates that it holds while it runs
-	held   string            // the secret it waits for
-	waits  bool              // for an earlier run of its schedule
-	behind bool              // it waits for an earlier run of its checkpoint key
-	dealt  jobs.Time
+	lane    string            // job and sort of worker; "" once it has none
+	slots   map[gateName]bool // of gates that it holds while it runs
+	held    string            // the secret it waits for
+	waits   bool              // for an earlier run of its schedule
+	behind  bool              // it waits for an earlier run of its checkpoint key
+	dealing modelDealing      // of a failure
 
 	between bool           // two slices: it is running, and waits like one that is queued
 	said    *jobs.Said     // by the attempt under way
@@ -58,6 +60,7 @@ type modelKey struct {
 func newModel() *model {
 	return &model{
 		runs: map[jobs.ID]*modelRun{}, keys: map[string]modelKey{}, saved: map[string]modelSaved{},
+		alike: map[string]*modelAlike{},
 		gates: map[gateName]*modelGate{}, queues: map[string]*jobs.Queue{},
 		dependencies: map[string]*jobs.Dependency{}, schedules: map[string]*modelSchedule{},
 	}
@@ -191,10 +194,11 @@ func (m *model) enqueue(subs []store.Submission) (out []store.Submitted, faults 
 			continue
 		}
 		if answer == nil {
+			forget := m.alikeAsIs(sub.Run)
 			made := m.insert(job, sub.Run)
 			answer = &made
 			free := m.takeUnique(sub.Unique, sub.Run)
-			back = func() { free(); delete(m.runs, sub.Run.ID) }
+			back = func() { free(); forget(); delete(m.runs, sub.Run.ID) }
 		}
 		out, undo = append(out, *answer), append(undo, back)
 		for _, key := range keys {
@@ -259,6 +263,9 @@ func (m *model) insert(job *modelJob, run *jobs.Run) store.Submitted {
 	}
 	m.runs[r.ID] = r
 	m.joinKey(r)
+	if r.State.Terminal() {
+		m.ended(r, r.CreatedAt)
+	}
 	return r.submitted(false)
 }
 

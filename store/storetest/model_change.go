@@ -27,6 +27,7 @@ func (m *model) cancel(id jobs.ID, now jobs.Time) (s jobs.State, changed bool, e
 	}
 	r.endIdle(now, jobs.ByCancel, "cancelled on request")
 	m.cancelIdle(r, now)
+	m.ended(r, now)
 	m.letGo(r.Schedule)
 	m.nextOfKey(r.Job, r.Keys.Checkpoint)
 	return r.State, true, nil
@@ -91,7 +92,7 @@ func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
 			}
 		}
 	}
-	r.RequeuedTo = rq.ID
+	m.requeued(r, rq.ID)
 	m.takeUnique(rq.Unique, run)
 	if rq.Reset && run.Keys.Checkpoint != nil && len(m.ofKey(run.Job, run.Keys.Checkpoint, false)) == 0 {
 		delete(m.saved, (&modelRun{Run: *run}).owner())
@@ -117,15 +118,9 @@ func (m *model) remove(id jobs.ID) error {
 	return nil
 }
 
-// forget deletes a run. The one that it was requeued from learns what became of it.
+// forget deletes a run.
 func (m *model) forget(r *modelRun) {
-	if from := m.runs[r.RequeuedFrom]; from != nil && from.RequeuedTo == r.ID {
-		if dealt := m.dealtWith(r); dealt != 0 {
-			from.dealt = dealt
-		} else {
-			from.RequeuedTo = jobs.NilID
-		}
-	}
+	m.unlink(r)
 	delete(m.runs, r.ID)
 	left := m.sorted(func(other *modelRun) bool { return other.OperationID == r.OperationID })
 	if len(left) == 0 {
@@ -134,20 +129,6 @@ func (m *model) forget(r *modelRun) {
 	}
 	newest := left[len(left)-1]
 	newest.Continues = max(newest.Continues, r.Continues)
-}
-
-func (m *model) dealtWith(r *modelRun) jobs.Time {
-	switch {
-	case r == nil:
-		return 0
-	case r.State == jobs.Succeeded:
-		return r.FinishedAt
-	case r.State == jobs.Failed && r.dealt != 0:
-		return r.dealt
-	case r.State == jobs.Failed:
-		return m.dealtWith(m.runs[r.RequeuedTo])
-	}
-	return 0
 }
 
 // prune is a whole round: job after job, oldest first, then keys and checkpoints. Runs whose id was made within
@@ -167,7 +148,7 @@ func (m *model) prune(now jobs.Time) {
 			case jobs.Cancelled:
 				kept = keep.Cancelled
 			case jobs.Failed:
-				end, kept = m.dealtWith(r), keep.Failed
+				end, kept = r.dealing.at, keep.Failed
 			}
 			if r.State.Terminal() && end != 0 && end <= now.Add(-kept) {
 				m.forget(r)

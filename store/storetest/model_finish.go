@@ -55,6 +55,7 @@ func (m *model) finish(f store.Finish) store.FinishResult {
 		r.lane, r.FinishedAt, r.Queue = "", f.Now, f.Queue
 		m.letGo(r.Schedule)
 		m.nextOfKey(r.Job, r.Keys.Checkpoint)
+		m.ended(r, f.Now)
 	}
 	res, left := m.spawn(f.Spawn)
 	if left != "" {

@@ -200,6 +200,7 @@ func (m *model) onTime(s *modelSchedule, t *store.TickRun, now jobs.Time, out *s
 			case mode == jobs.OverlapReplace || r.waits:
 				r.endIdle(now, jobs.ByCancel, "a newer tick of its schedule took its place")
 				m.cancelIdle(r, now)
+				m.ended(r, now)
 				m.nextOfKey(r.Job, r.Keys.Checkpoint)
 				out.Cancelled = append(out.Cancelled, r.ID)
 			}

@@ -152,7 +152,7 @@ func (m *model) pruneSaved(now jobs.Time) {
 			}
 			end := r.FinishedAt
 			if r.State == jobs.Failed {
-				end = m.dealtWith(r)
+				end = r.dealing.at
 			}
 			if !r.State.Terminal() || end == 0 {
 				return false

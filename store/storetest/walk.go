@@ -118,6 +118,8 @@ func (w *walker) actions() (list []action) {
 		{3, action{"keep notes", w.walkNotes}},
 		{2, action{"say", w.walkSay}},
 		{1, action{"drop a checkpoint", w.walkDropCheckpoint}},
+		{5, action{"deal", w.walkDeal}},
+		{1, action{"reopen what was ignored", w.walkReopenIgnored}},
 	} {
 		times := a.times
 		if a.name != "enqueue" && a.name != "claim" {
@@ -274,6 +276,7 @@ func (w *walker) claimAnd(c store.Claim) {
 				Run: &jobs.Run{
 					ID: f.Run, Job: f.Job, Version: f.Version, Counts: jobs.Counts{Number: f.Number},
 					Schedule: f.Schedule, Slices: f.Slices - 1, Keys: jobs.Keys{Checkpoint: f.CheckpointKey},
+					RequeuedFrom: f.Links.RequeuedFrom, Bulk: f.Links.Bulk,
 				},
 				Started: f.Started, Host: f.Host,
 			}
@@ -338,6 +341,9 @@ func (w *walker) anyEnd(l store.Lease) store.Finish {
 		f.Told = w.either("", store.ToldComplete, store.ToldFail)
 	}
 	f.Queue = []string{"default", "slow"}[w.IntN(2)]
+	if f.Transition.Error != nil && w.IntN(2) == 0 {
+		f.Transition.Error.Message = "no order " + strconv.Itoa(w.IntN(100))
+	}
 	return f
 }
 

@@ -371,7 +371,7 @@ func (w *walker) drainMore() bool {
 		f := w.succeeded(store.Lease{
 			Run: &jobs.Run{
 				ID: r.ID, Job: r.Job, Version: r.Version, Counts: jobs.Counts{Number: r.Counts.Number},
-				Schedule: r.Schedule, Slices: r.Slices, Keys: r.Keys,
+				Schedule: r.Schedule, Slices: r.Slices, Keys: r.Keys, RequeuedFrom: r.RequeuedFrom, Bulk: r.Bulk,
 			},
 			Started: r.last().StartedAt, Host: w.model.hostOf(r),
 		})

@@ -262,6 +262,7 @@ func (w *walker) compareAll() {
 	w.compareGates()
 	w.compareHeld()
 	w.compareSchedules()
+	w.compareFailures()
 	got, err := w.Stats(w.ctx)
 	w.check(err)
 	equal(w.world, "stats", got, stats)

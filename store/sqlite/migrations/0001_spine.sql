@@ -257,13 +257,17 @@ CREATE INDEX runs_running ON runs (state) WHERE state IN (3, 5);
 -- Lists of failed runs.
 CREATE INDEX runs_failed ON runs (state) WHERE state = 7;
 -- Failures: lists by status; how many are open.
-CREATE INDEX runs_dealt ON runs (dealt, seq) WHERE dealt IS NOT NULL;
+CREATE INDEX runs_dealt ON runs (dealt) WHERE dealt IS NOT NULL;
 -- Failures: those of a job that a success resolves, or that a filter names.
-CREATE INDEX runs_dealt_job ON runs (job, dealt, seq) WHERE dealt IS NOT NULL;
+CREATE INDEX runs_dealt_job ON runs (job, dealt) WHERE dealt IS NOT NULL;
+-- Failures: those of a schedule that a success resolves.
+CREATE INDEX runs_dealt_schedule ON runs (schedule, dealt) WHERE schedule IS NOT NULL AND dealt IS NOT NULL;
 -- Failures: those that are alike.
-CREATE INDEX runs_failure ON runs (failure, dealt, seq) WHERE failure IS NOT NULL;
+CREATE INDEX runs_failure ON runs (failure, dealt) WHERE failure IS NOT NULL;
+-- Failures: runs that retry.
+CREATE INDEX runs_retrying ON runs (seq) WHERE state = 4;
 -- Alerts: those that could not be told and that nobody has dealt with.
-CREATE INDEX runs_untold ON runs (dealt, seq) WHERE tells IS NOT NULL;
+CREATE INDEX runs_untold ON runs (tells, dealt, seq) WHERE tells IS NOT NULL;
 -- Requeues: the runs of an order, those that have not ended.
 CREATE INDEX runs_bulk ON runs (bulk, state) WHERE bulk IS NOT NULL;
 -- Groups: the runs of one; those of them that have not ended.
@@ -453,10 +457,13 @@ CREATE TABLE failure_groups (
     last_at       INTEGER NOT NULL,
     ignored       INTEGER NOT NULL,         -- 1: what comes is ignored too
     ignored_until INTEGER,                  -- until then; NULL: for good, or it is not
+    ignored_by    TEXT,                     -- who did
     ignored_more  INTEGER NOT NULL,         -- failures that came while it was
     UNIQUE (job, fingerprint)
 ) STRICT;
 
+-- Failures: those of a fingerprint.
+CREATE INDEX failure_groups_fingerprint ON failure_groups (fingerprint);
 -- Failures: those that are ignored for a while.
 CREATE INDEX failure_groups_until ON failure_groups (ignored_until) WHERE ignored_until IS NOT NULL;
 
@@ -465,7 +472,8 @@ CREATE TABLE dealings (
     run   INTEGER PRIMARY KEY,
     by    TEXT    NOT NULL,                 -- "token NAME", "run ID"
     note  TEXT,
-    until INTEGER                           -- of an ignored one
+    until INTEGER,                          -- of an ignored one
+    came  INTEGER                           -- 1: it came while those alike were ignored; NULL: it was there
 ) STRICT;
 
 -- Orders to deal with many failures, carried out in small steps.

@@ -1,0 +1,178 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strconv"
+	"strings"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// Which failures a list looks at, newest first: $1 the run before which to go on, $2 the oldest, $3 what
+// the index is asked for, $4 how many, $5 the status.
+const (
+	windowDealt = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND dealt = $5 AND dealt IS NOT NULL AND $3 = ''
+ORDER BY seq DESC LIMIT $4`
+	windowDealtJob = `
+SELECT * FROM runs
+WHERE seq < $1 AND seq >= $2 AND dealt = $5 AND dealt IS NOT NULL AND job = (SELECT id FROM jobs WHERE name = $3)
+ORDER BY seq DESC LIMIT $4`
+	// As an equality the status would lead to the index of all failures.
+	windowAlike = `
+SELECT * FROM runs
+WHERE seq < $1 AND seq >= $2 AND dealt IS NOT DISTINCT FROM $5 AND failure IS NOT NULL
+  AND failure = (SELECT id FROM failure_groups WHERE fingerprint = $3 LIMIT 1)
+ORDER BY seq DESC LIMIT $4`
+	windowRetrying = `
+SELECT * FROM runs WHERE seq < $1 AND seq >= $2 AND state = 4 AND $3 = '' AND $5 >= 0
+ORDER BY seq DESC LIMIT $4`
+
+	filterFailures = `
+FROM (%) r JOIN jobs j ON j.id = r.job
+LEFT JOIN failure_groups g ON g.id = r.failure LEFT JOIN dealings d ON d.run = r.seq
+WHERE ($6 = '' OR j.name = $6)
+  AND ($7 = '' OR r.error_kind = $7)
+  AND ($8 = '' OR r.error_type = $8)
+  AND ($9 = '' OR r.seq BETWEEN $10 AND $11 OR r.correlation LIKE $12 ESCAPE '\'
+       OR r.error_type LIKE $9 ESCAPE '\' OR r.error_message LIKE $9 ESCAPE '\')`
+
+	// failureColumns follow runColumns and listedColumns where scanFailure reads.
+	failureColumns = `, g.fingerprint, r.dealt_at, d.by, d.note, d.until`
+	selectListed   = `
+SELECT ` + runColumns + listedColumns + ` FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
+	selectFailure = `
+SELECT ` + runColumns + listedColumns + failureColumns + `
+FROM runs r JOIN jobs j ON j.id = r.job
+LEFT JOIN failure_groups g ON g.id = r.failure LEFT JOIN dealings d ON d.run = r.seq
+WHERE r.seq = $1`
+)
+
+func newFailureQuery(window string) listQuery {
+	return listQuery{
+		rows: "SELECT " + runColumns + listedColumns + failureColumns +
+			strings.Replace(filterFailures, "%", window, 1) + " ORDER BY r.seq DESC",
+		bounds: "SELECT MIN(seq), COUNT(*) FROM (" + strings.Replace(window, "*", "seq", 1) + ") w",
+	}
+}
+
+var (
+	failuresAll      = newFailureQuery(windowDealt)
+	failuresJob      = newFailureQuery(windowDealtJob)
+	failuresAlike    = newFailureQuery(windowAlike)
+	failuresRetrying = newFailureQuery(windowRetrying)
+)
+
+// scanFailure reads runColumns, listedColumns and failureColumns.
+func scanFailure(r Row) (*store.Failure, error) {
+	run, err := scanListed(r)
+	if err != nil {
+		return nil, err
+	}
+	f := &store.Failure{Run: run, Status: jobs.FailureWillRetry, Fingerprint: r.Text(listedCount), Note: r.Text(listedCount + 3)}
+	if run.Dealt == nil {
+		f.Fingerprint = jobs.Fingerprint(run.Job, run.Error)
+		return f, nil
+	}
+	f.Status, f.DealtAt = *run.Dealt, r.Time(listedCount+1)
+	if f.DealtAt != 0 {
+		f.By, f.Until = r.Text(listedCount+2), r.Time(listedCount+4)
+	}
+	return f, nil
+}
+
+// failureList is one list of failures.
+type failureList struct {
+	query listQuery
+	args  []driver.Value // the first is until when, zero for no bound
+	keep  func(*store.Failure) bool
+	looks int
+}
+
+// planFailures picks the index and gives its arguments.
+func planFailures(f store.FailureFilter, looks int) *failureList {
+	until := int64(0)
+	if f.Until != 0 {
+		until = int64(f.Until+1) << 12
+	}
+	lo, hi, _ := idRange(f.Q)
+	l := &failureList{
+		query: failuresAll, looks: looks,
+		keep: func(of *store.Failure) bool {
+			return (f.Fingerprint == "" || of.Fingerprint == f.Fingerprint) &&
+				keeps(store.RunFilter{Q: f.Q, Allowed: f.Allowed}, of.Run)
+		},
+		args: []driver.Value{
+			until, int64(f.Since) << 12, "", int64(looks), int64(f.Status), f.Job, f.ErrorKind, f.ErrorType,
+			containing(f.Q), lo, hi, starting(f.Q),
+		},
+	}
+	switch {
+	case f.Status == jobs.FailureWillRetry:
+		l.query = failuresRetrying
+	case f.Fingerprint != "":
+		l.query, l.args[2] = failuresAlike, f.Fingerprint
+	case f.Job != "":
+		l.query, l.args[2] = failuresJob, f.Job
+	}
+	return l
+}
+
+// read gives up to limit failures before a run, and where to go on; 0: there are no more.
+func (l *failureList) read(tx Tx, before int64, limit int) (list []*store.Failure, next int64, err error) {
+	if until := l.args[0].(int64); until != 0 {
+		before = min(before, until)
+	}
+	args := append([]driver.Value{before}, l.args[1:]...)
+	err = tx.Query(l.query.rows, func(r Row) error {
+		f, err := scanFailure(r)
+		if err != nil || !l.keep(f) {
+			return err
+		}
+		if len(list) == limit {
+			return errEnough
+		}
+		list = append(list, f)
+		return nil
+	}, args...)
+	if errors.Is(err, errEnough) {
+		return list, list[limit-1].Run.ID.Seq(), nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	// The window may have ended before the failures did.
+	_, err = one(tx, l.query.bounds, func(r Row) {
+		if r.Int(1) == int64(l.looks) {
+			next = r.Int(0)
+		}
+	}, args[:5]...)
+	return list, next, err
+}
+
+var errLongQ = jobs.Invalid([]jobs.Fault{{Location: "q", Message: "too long: want at most 1024 bytes"}})
+
+// Failures implements store.Failures. Since and Until are judged as those of Runs are.
+func (s *Store) Failures(
+	ctx context.Context, f store.FailureFilter, p store.Page,
+) (list []*store.Failure, next string, err error) {
+	if len(f.Q) > maxQ {
+		return nil, "", errLongQ
+	}
+	before, err := cursorBefore(p.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	l := planFailures(f, maxLooked)
+	err = s.db.Read(ctx, func(tx Tx) error {
+		var more int64
+		if list, more, err = l.read(tx, before, sizeOf(p)); err == nil && more != 0 {
+			next = strconv.FormatInt(more, 10)
+		}
+		return err
+	})
+	return list, next, err
+}
