@@ -257,7 +257,7 @@ var typeSamples = map[reflect.Type]func() any{
 		}}, Limit: 50}
 	},
 	reflect.TypeFor[wire.Events](): func() any {
-		return wire.Events{Items: []jobs.CloudEvent{sampleLate(), sampleEvent(), sampleMissed()}, Limit: 50}
+		return wire.Events{Items: append(sampleWatched(), sampleLate(), sampleEvent(), sampleMissed()), Limit: 50}
 	},
 	reflect.TypeFor[wire.Status](): func() any { return wire.Status{Status: "ok"} },
 	reflect.TypeFor[wire.Watch](): func() any {

@@ -122,6 +122,8 @@ var fieldDocs = map[string]string{
 	"Job.dependencies": "What its runs share with those of other jobs, by name; 10 at most. They come to be by " +
 		"being named. The host:port of a webhook is one by itself and is not named here",
 	"Job.checkpoint": "How long what its runs have saved is kept, and who shares it",
+	"Job.long_after": "A run that has not ended that long after its first attempt started makes the event run.long, once. " +
+		"It counts as it is then. Left out: nobody is told",
 	"Job.retry":      "When a failed attempt is tried again",
 	"Job.retain":     "How long ended runs are kept",
 	"Job.version":    "Grows when what is executed changes",

@@ -317,6 +317,7 @@ type Claimed struct {
 	NextDue jobs.Time      // when the next scheduled or retrying run falls due or a gate may open; zero: none
 	More    bool           // there is more to do than one claim does: claim again
 	Events  bool           // events were kept
+	LongAt  jobs.Time      // when the first of Leases will have taken long; zero: nobody asks
 	// Groups are group runs that wait, and of which all is over: each is to be ended by a Finish. They are
 	// given once to a process.
 	Groups []EndedGroup

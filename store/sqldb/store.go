@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -63,6 +64,7 @@ type jobRow struct {
 	concurrency  *jobs.Concurrency
 	rate         *jobs.Rate
 	dependencies []string
+	longAfter    time.Duration // 0: never
 
 	templated bool   // the URL of the newest version may name a host by what a run brings
 	hosts     *hosts // of that version; nil: not read yet
@@ -214,11 +216,15 @@ func scanJobRow(r Row) (*jobRow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read document of job %s: %w", r.Text(5), err)
 	}
-	return &jobRow{
+	row := &jobRow{
 		id: r.Int(0), name: r.Text(5), version: int(r.Int(1)), pool: store.PoolOf(spec.Kind()),
 		paused: !r.Null(2), note: r.Text(7), deleted: !r.Null(3), templated: templated(spec),
 		queue: doc.QueueOf(), concurrency: doc.Concurrency, rate: doc.Rate, dependencies: doc.Dependencies,
-	}, nil
+	}
+	if doc.LongAfter != nil {
+		row.longAfter = doc.LongAfter.Std()
+	}
+	return row, nil
 }
 
 // liveJob is jobRow for a job that stands; store.ErrNotFound else.

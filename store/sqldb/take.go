@@ -20,23 +20,26 @@ type turn struct {
 }
 
 // takeAll gives out runs to the workers that are free. more: gates are left to be looked at.
-func (s *Store) takeAll(tx Tx, c *store.Claim) (leases []store.Lease, more bool, err error) {
+// long: when the first of them will have taken long; zero: nobody asks.
+func (s *Store) takeAll(
+	tx Tx, c *store.Claim,
+) (leases []store.Lease, long jobs.Time, more bool, err error) {
 	if err := s.loadTurn(tx); err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
 	if err := s.stopped.read(tx); err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
 	t := taking{Store: s, tx: tx, now: c.Now}
 	free := c.Free
 	for range maxRounds {
 		if err := s.unpark(tx, c.Now); err != nil {
-			return nil, false, err
+			return nil, 0, false, err
 		}
 		for pool := range store.Pool(store.Pools) {
 			before := len(t.leases)
 			if err := t.take(pool, free[pool]); err != nil {
-				return nil, false, err
+				return nil, 0, false, err
 			}
 			free[pool] -= len(t.leases) - before
 		}
@@ -45,9 +48,9 @@ func (s *Store) takeAll(tx Tx, c *store.Claim) (leases []store.Lease, more bool,
 		}
 	}
 	if err := keepSlots(tx, t.slots); err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
-	return t.leases, len(s.stirred) > 0 || t.parked >= maxParked, s.keepGates(tx, c.Now)
+	return t.leases, t.longAt, len(s.stirred) > 0 || t.parked >= maxParked, s.keepGates(tx, c.Now)
 }
 
 // taking is a claim under way.
@@ -59,6 +62,8 @@ type taking struct {
 	slots  []slot
 	begun  []int64 // runs that are given out and still to be made running
 	parked int     // lanes that were set aside
+	long   []long  // runs of which somebody wants to know when they take long, still to be noted
+	longAt jobs.Time
 
 	pool             store.Pool
 	left             int // workers
@@ -221,6 +226,9 @@ func (t *taking) start(c *turn) (store.Lease, error) {
 	t.lastTurn = max(t.lastTurn, int64(t.now)*microsPerMilli) + 1
 	c.lane.turn = t.lastTurn
 	t.begun = append(t.begun, run.ID.Seq())
+	if err := t.watch(c.lane.job, run); err != nil {
+		return store.Lease{}, err
+	}
 	run.State = jobs.Running
 	if run.Slices == 0 { // else its attempt goes on
 		run.Counts.Number++
@@ -272,7 +280,7 @@ func (t *taking) begin() error {
 	if err != nil {
 		return fmt.Errorf("start runs: %w", err)
 	}
-	return nil
+	return t.noteLong()
 }
 
 // leave puts the lanes that were served where their next runs belong.

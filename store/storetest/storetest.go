@@ -66,6 +66,9 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Backlog", backlogClaims},
 		{"Ticks", slices.Concat(tickClaims, rewindClaims)},
 		{"Late", lateClaims},
+		{"Long", slices.Concat(longClaims, overClaims())},
+		{"Interrupted", interruptClaims},
+		{"Stuck", slices.Concat(waitClaims, noWaitClaims(), standingClaims)},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
