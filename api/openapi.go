@@ -336,6 +336,10 @@ func (d *description) eventData() {
 	data := d.registry.Map()["CloudEvent"].Properties["data"]
 	for _, of := range jobs.EventData {
 		data.AnyOf = append(data.AnyOf, d.schema(of))
+		name := reflect.TypeOf(of).Name()
+		if labels := d.registry.Map()[name].Properties["labels"]; labels != nil {
+			labels.Nullable = true // of a job without any
+		}
 	}
 }
 
