@@ -48,9 +48,11 @@ func (id *identity) has(any scopes) bool { return id.scopes&any != 0 }
 // reaches reports whether the token may know of the job.
 func (id *identity) reaches(job string) bool { return matches(id.Jobs, job) }
 
-// may reports whether the token may see the run: enqueue alone sees what it made itself.
+// may reports whether the token may see the run: enqueue alone sees what it made itself. A group that no
+// job describes is seen by who made it, whatever the token is narrowed to.
 func (id *identity) may(r *jobs.Run) bool {
-	return id.reaches(r.Job) && (id.has(scopeRead) || r.CreatedBy == id.Name)
+	own := r.CreatedBy == id.Name
+	return (id.reaches(r.Job) || r.Job == jobs.GroupJob && own) && (id.has(scopeRead) || own)
 }
 
 // access knows the tokens.

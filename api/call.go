@@ -156,7 +156,7 @@ func (c *call) pathJob() (string, error) {
 }
 
 func noJob() error {
-	return refuse(probNotFound, "there is no such job, or the token does not reach it")
+	return refuse(probNotFound, "%s", noSuchJob)
 }
 
 func noRun() error {

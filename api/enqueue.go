@@ -55,7 +55,12 @@ func postRun(c *call) error {
 	if err != nil {
 		return singleError(err, keyAt)
 	}
-	sub := done[0]
+	return c.answerMade(done[0])
+}
+
+// answerMade answers a call that has made a run, or found an earlier one, when it has waited for its end
+// as the call asks for.
+func (c *call) answerMade(sub runtime.Submitted) error {
 	status := 202
 	if sub.Duplicate {
 		status = 200
@@ -83,14 +88,9 @@ func (c *call) readRequest(job string, req *jobs.Request) (keyAt string, err err
 				Location: "job", Message: "the path names the job " + job + ": leave this out",
 			})
 		}
-		if key := c.Request().Header.Get("Idempotency-Key"); key != "" {
-			if req.IdempotencyKey != "" && req.IdempotencyKey != key {
-				faults = append(faults, jobs.Fault{
-					Location: "idempotency_key", Message: "differs from the header Idempotency-Key",
-				})
-			}
-			req.IdempotencyKey, keyAt = key, "header.Idempotency-Key"
-		}
+		var wrong []jobs.Fault
+		wrong, keyAt = c.headerKey(&req.IdempotencyKey)
+		faults = append(faults, wrong...)
 		if size := len(req.Payload); size > jobs.MaxPayload {
 			faults = append(faults, payloadFault("payload", size))
 		}
@@ -117,6 +117,19 @@ func (c *call) readRequest(job string, req *jobs.Request) (keyAt string, err err
 		return keyAt, tooLarge(p.faults)
 	}
 	return keyAt, p
+}
+
+// headerKey takes an idempotency key from the header into that of the body, and tells where it came from.
+func (c *call) headerKey(inBody *string) (faults []jobs.Fault, keyAt string) {
+	key := c.Request().Header.Get("Idempotency-Key")
+	if key == "" {
+		return nil, "body.idempotency_key"
+	}
+	if *inBody != "" && *inBody != key {
+		faults = []jobs.Fault{{Location: "idempotency_key", Message: "differs from the header Idempotency-Key"}}
+	}
+	*inBody = key
+	return faults, "header.Idempotency-Key"
 }
 
 func wrongKey(lines []string) string {
@@ -275,10 +288,13 @@ func onlyPayloads(faults []jobs.Fault, reqs []jobs.Request) bool {
 	return large == len(faults)
 }
 
+// noSuchJob is said of a job that does not stand and of one that the token does not reach alike.
+const noSuchJob = "there is no such job, or the token does not reach it"
+
 func unknownJob(index int) jobs.Fault {
 	return jobs.Fault{
 		Location: fmt.Sprintf("body.runs[%d].job", index),
-		Message:  "there is no such job, or the token does not reach it",
+		Message:  noSuchJob,
 	}
 }
 

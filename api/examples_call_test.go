@@ -81,6 +81,8 @@ func (ts *testServer) stage(r *route) map[string]string {
 		s.call("PUT", "checkpoint", `{"offset":4900}`).want(204)
 		params["id"], params["attempt"] = s.run, s.token
 		ts.call("POST", "/v1/server/drain", "").want(200)
+	} else if r.tag == "groups" && strings.Contains(r.path, ":id") {
+		params["id"] = ts.endedGroup()
 	} else if strings.Contains(r.path, ":id") {
 		params["id"] = ts.enqueue("nightly-sync", `{"delay":"1h"}`)
 	}
@@ -109,6 +111,16 @@ func (ts *testServer) failedRun() string {
 	ts.hook("failing", refuse)
 	id := ts.enqueue("failing", "")
 	ts.until(id, "failed")
+	ts.call("POST", "/v1/server/drain", "").want(200)
+	return id
+}
+
+// endedGroup makes a group that ends.
+func (ts *testServer) endedGroup() string {
+	ts.t.Helper()
+	ts.call("POST", "/v1/server/resume", "").want(200)
+	ts.hook("merging", ok("1"))
+	id := ts.call("POST", "/v1/groups?wait=60s", `{"members":[],"merge":{"job":"merging"}}`).want(200).field("id")
 	ts.call("POST", "/v1/server/drain", "").want(200)
 	return id
 }

@@ -231,6 +231,26 @@ var samples = map[sampleKey][]sample{
 	},
 	{id: "trip-dependency", status: 200}: {{"open", "", sampleTrippedDependency()}},
 	{id: "reset-dependency"}:             {{"note", "", jobs.Raw(`{"note": "they say it is fixed"}`)}},
+	{id: "run-group"}: {
+		{"three", "Three sources side by side; two that are good will do", jobs.Raw(`{
+			"members": [
+				{"name": "orders", "job": "nightly-sync", "payload": {"source": "orders", "day": "{{ payload.day }}"}},
+				{"name": "stock", "job": "nightly-sync", "payload": {"source": "stock", "day": "{{ payload.day }}"}},
+				{"name": "prices", "job": "nightly-sync"}
+			],
+			"merge": {"job": "mail-out"}, "need": 2, "deadline": "2h",
+			"payload": {"day": "2026-11-30"}, "idempotency_key": "sync-2026-11-30"
+		}`)},
+		{"strict", "The first that fails ends it", jobs.Raw(`{
+			"members": [{"name": "a", "job": "nightly-sync"}, {"name": "b", "job": "mail-out"}],
+			"need": "all", "on_member_failure": "cancel_rest"
+		}`)},
+	},
+	{id: "run-group", status: 202}:     {{"new", "", sampleNewGroup()}},
+	{id: "run-group", status: 200}:     {{"ended", "The run of that idempotency key", sampleEndedGroup()}},
+	{id: "list-groups", status: 200}:   {{"one", "", wire.Runs{Items: []wire.Run{sampleListedGroup()}, Limit: 50}}},
+	{id: "remerge-group"}:              {{"note", "", jobs.Raw(`{"note": "the stock is back"}`)}},
+	{id: "remerge-group", status: 202}: {{"new", "", sampleRemerged()}},
 	{id: "enqueue"}: {
 		{"payload", "With a payload, once", jobs.Raw(`{
 			"payload": {"since": "2026-11-29"},
@@ -257,6 +277,7 @@ var samples = map[sampleKey][]sample{
 	{id: "get-checkpoint", status: 200}:          {{"offset", "", sampleCheckpoint}},
 	{id: "get-callback-checkpoint", status: 200}: {{"offset", "", sampleCheckpoint}},
 	{id: "put-callback-checkpoint"}:              {{"offset", "", sampleCheckpoint}},
+	{id: "get-callback-results", status: 200}:    {{"two", "", sampleResults()}},
 	{id: "post-progress"}: {
 		{"records", "", jobs.Raw(`{"done": 4900, "total": 10000, "note": "third file"}`)},
 		{"unknown", "Nobody knows how many there are", jobs.Raw(`{"done": 4900}`)},

@@ -208,6 +208,7 @@ var typeSamples = map[reflect.Type]func() any{
 			Items: []wire.Run{sampleListedRun()}, Next: new("412"), Limit: 50,
 		}
 	},
+	reflect.TypeFor[wire.GroupMembers](): func() any { return sampleMembers() },
 	reflect.TypeFor[wire.Told](): func() any {
 		return wire.Told{Run: sampleID(sampleRun), State: "succeeded"}
 	},

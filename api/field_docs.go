@@ -17,7 +17,7 @@ func fieldDoc(schema, field string) string {
 // sharedDocs are schemas whose fields are those of another.
 var sharedDocs = map[string]string{
 	"Defaults":         "Job",
-	"StandingSchedule": "Schedule", "SchedulePreview": "Schedule", "Policy": "Retry", "TokenRequest": "Token", "Batch": "RunRequest", "RulesError": "Failure",
+	"StandingSchedule": "Schedule", "SchedulePreview": "Schedule", "Policy": "Retry", "GroupRequest": "Group", "GroupError": "Failure", "GroupResult": "GroupMember", "TokenRequest": "Token", "Batch": "RunRequest", "RulesError": "Failure",
 	"RulesHTTP": "HTTPFailure", "RulesExit": "ExitFailure", "RulesEnd": "Decision",
 	"RulesChecked": "Decision", "EffectiveRule": "Rule", "Watch": "Run", "Brief": "Run", "SecretUse": "Secret",
 	"Version": "Run",
@@ -55,8 +55,19 @@ var fieldDocs = map[string]string{
 	"Mail.subject": "One line; may hold {{ expression }}",
 	"Mail.body":    "Text; may hold {{ expression }}",
 
-	"Group.members": "The runs of the group, in the order of the results; [] for none: the merge runs at once then",
-	"Group.merge":   "The run that gets the results when the last member has ended; left out: the group's result is null",
+	"GroupRequest.delay":           "Start that much later; or run_at",
+	"GroupRequest.run_at":          "Start then; or delay",
+	"GroupRequest.idempotency_key": "1 to 255 printable ASCII characters; or the header Idempotency-Key",
+	"GroupMember.job":              "The job that it is a run of",
+	"GroupMember.started_at":       "When its first attempt started; null: none has",
+	"GroupMember.finished_at":      "When it ended; null: it has not",
+	"GroupCounts.members":          "All of them",
+	"GroupCounts.succeeded":        "Those that are good",
+	"GroupCounts.failed":           "Those that ended failed",
+	"GroupCounts.missing":          "Those that were cancelled, are not kept, or had not ended by the deadline",
+	"GroupCounts.unfinished":       "Those that have not ended",
+	"Group.members":                "The runs of the group, in the order of the results; [] for none: the merge runs at once then",
+	"Group.merge":                  "The run that gets the results when the last member has ended; left out: the group's result is null",
 	"Group.need": "How many members have to succeed for the merge, and for the group to: all, a number, or a part such as " +
 		"60%, rounded up. Fewer: no merge, and the group fails, kind group",
 	"Group.deadline": "From the start of the group: members not done by then are cancelled, and missing",
@@ -199,7 +210,6 @@ var fieldDocs = map[string]string{
 	"Run.traceparent":     "W3C trace context, passed on to the job",
 	"Run.idempotency_key": "The key it was enqueued with; null: none",
 	"Run.progress":        "What the job last said, as it says it; null: nothing",
-	"Run.group":           "The run of the group that it is a member of; null: none",
 	"Run.attempts":        "Each execution, the first and the last hundred",
 	"Run.duplicate":       "An earlier run stands, and is the answer",
 
@@ -211,7 +221,7 @@ var fieldDocs = map[string]string{
 
 	"Failure.kind": "timeout, connection, dns, tls, http, smtp, exit, signal, memory (past script.memory, or the " +
 		"machine ran out), spawn (could not be started), heartbeat (none in time), reported (the job said so), invalid (cannot be rendered, or a slice that " +
-		"does not go on), blocked, crash_loop, shutdown or lost",
+		"does not go on), blocked, group (too few good members), merge (the merge of a group failed), crash_loop, shutdown or lost",
 	"Failure.type":     "The exception's class, as reported or read from a trace; else the kind",
 	"Failure.message":  "One line",
 	"Failure.stack":    "The trace, as it was printed or reported",

@@ -10,7 +10,7 @@ import (
 // schemaNames are those that say more than the name of the type.
 var schemaNames = map[string]string{
 	"Request": "RunRequest", "PutToken": "TokenRequest", "Fault": "ProblemFault",
-	"ApplyDocument": "Apply",
+	"ApplyDocument": "Apply", "RunGroup": "GroupRequest",
 }
 
 // conventions are what holds for all calls.
@@ -19,7 +19,7 @@ const conventions = "Runs jobs: webhooks, scripts and mails, with retries by rul
 	"and wrong types are refused with every fault found and where. Times are RFC 3339 in UTC with " +
 	"milliseconds, durations texts such as 90s, 1h30m or 7d. A field that is null counts as left " +
 	"out. Payloads and results are kept and answered byte for byte. HEAD answers as GET does, " +
-	"without the body. Bodies up to 1 MiB (batch and apply 16 MiB), payloads and checkpoints up to 256 " +
+	"without the body. Bodies up to 1 MiB (batch, groups and apply 16 MiB), payloads and checkpoints up to 256 " +
 	"KiB, results 64 KiB. 2xx means on disk (progress, log and heartbeat of a callback: taken in, and on disk within 2 s).\n\n" +
 	"Lists are newest first. Following next shows each row once while rows come and go."
 
@@ -46,6 +46,7 @@ var tags = []*huma.Tag{
 	{Name: "queues", Description: "What runs wait in: how many of them may run at once"},
 	{Name: "dependencies", Description: "What runs share: a service, a lock, the host of a webhook"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
+	{Name: "groups", Description: "Runs of members side by side, and one that gets all their results, good and bad"},
 	{Name: "callback", Description: "What an attempt says while it is under way, by its own token"},
 	{Name: "rules", Description: "What becomes of failures, tried before it counts"},
 	{Name: "inbound", Description: "Doors: senders that sign what they send make runs"},

@@ -86,8 +86,9 @@ var (
 func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
-		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), alertRoutes(), sharingRoutes(), runRoutes(), runActionRoutes(), checkpointRoutes(),
-		callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(), eventRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
+		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), alertRoutes(), sharingRoutes(), runRoutes(),
+		runActionRoutes(), groupRoutes(), checkpointRoutes(), callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(),
+		eventRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}
@@ -138,7 +139,8 @@ func jobRoutes() []*route {
 			tag: "jobs", id: "delete-job", summary: "Delete a job",
 			more: "Cancels its scheduled, queued, retrying and waiting runs, lets a running attempt " +
 				"end without retry, and keeps history. Its schedules go with it, those that stand by themselves " +
-				"too. Made again, it goes on with its versions and its ticks. Refused while another job names it.",
+				"too. Made again, it goes on with its versions and its ticks. Refused while another job or an unfinished " +
+				"group names it.",
 			headers:  []param{headerMatch},
 			out:      []outcome{{status: 200, body: wire.Deleted{}}},
 			problems: []problemKind{probNotFound, probState, probNamed, probStale},
@@ -253,6 +255,8 @@ func runActionRoutes() []*route {
 		{
 			method: "POST", path: "/v1/runs/:id/cancel", opens: scopeOperate, body: maxBody,
 			handle: cancelRun, tag: "runs", id: "cancel-run", summary: "Cancel a run", in: wire.Empty{},
+			more: "That of a group with its members and its merge, at all depths: 202 while an attempt of one is under way. A " +
+				"member that is cancelled is missing, and its group goes on.",
 			optional: true,
 			out: []outcome{
 				{status: 200, body: wire.Run{}, doc: "Cancelled, now or before"},
@@ -273,7 +277,10 @@ func runActionRoutes() []*route {
 			more: "The job as it stands, the same operation unless it had succeeded, the payload is given " +
 				"or reset is true. At most one unfinished requeue: another call answers 200 with it. Where " +
 				"the job has unique, the new run takes the key: 409 while a run of the same key stands, " +
-				"whatever on_conflict says, but for the run itself, whose window may not be over.",
+				"whatever on_conflict says, but for the run itself, whose window may not be over. Of a group, " +
+				"unless a payload or reset is given, members that succeeded are kept, and the others are requeued, when it " +
+				"starts. A member stands in the place of the run before: a group that has not made its merge waits for it, " +
+				"one that has ended may be merged again.",
 			in: wire.Requeue{}, optional: true,
 			out: []outcome{
 				{status: 202, body: wire.Run{}, doc: "The new run"},
@@ -284,8 +291,9 @@ func runActionRoutes() []*route {
 		{
 			method: "DELETE", path: "/v1/runs/:id", opens: scopeAdmin, handle: deleteRun,
 			tag: "runs", id: "delete-run", summary: "Delete an ended run with all that belongs to it",
-			more: "Its unique key is free then; its idempotency key lives on.",
-			out:  []outcome{{status: 204}}, problems: []problemKind{probNotFound, probState},
+			more: "Its unique key is free then; its idempotency key lives on. 409 while a group that it belongs to has not " +
+				"ended.",
+			out: []outcome{{status: 204}}, problems: []problemKind{probNotFound, probState},
 		},
 	}
 }

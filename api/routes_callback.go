@@ -35,6 +35,13 @@ func callbackRoutes() []*route {
 				"stays. It replaces what was saved before; null drops that. 204 means on disk.",
 			out: []outcome{{status: 204, doc: "On disk"}},
 		}),
+		call("GET", "results", route{
+			handle: getResults, id: "get-callback-results", summary: "Read the results of all members of a group",
+			more: "For the attempts of a merge, in the order of the members: what stands in results of its payload, and all of " +
+				"it where that says inlined false. A script finds the same in the file that NIGHTSHIFT_RESULTS names. 404 for " +
+				"a run that merges nothing.",
+			out: []outcome{{status: 200, body: []wire.GroupResult{}}},
+		}),
 		call("POST", "progress", route{
 			handle: postProgress, id: "post-progress", summary: "Say how far the attempt is", in: progressDocument{},
 			more: "Shown at once by the run and its watch link.", out: []outcome{{status: 204, doc: taken}},

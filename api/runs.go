@@ -83,7 +83,7 @@ func (c *call) runFilter() store.RunFilter {
 		Job: q.Get("job"), Schedule: q.Get("schedule"), Queue: q.Get("queue"),
 		CorrelationID: q.Get("correlation_id"), ErrorKind: q.Get("error_kind"),
 		ErrorType: q.Get("error_type"), Trigger: q.Get("trigger"), Q: q.Get("q"),
-		Allowed: c.who.Jobs,
+		Allowed: c.who.Jobs, Own: c.who.Name,
 	}
 	if !c.who.has(scopeRead) {
 		f.Creator = c.who.Name
@@ -102,9 +102,12 @@ func (c *call) runFilter() store.RunFilter {
 	return f
 }
 
-func listRuns(c *call) error {
+func listRuns(c *call) error { return c.answerRuns(c.runFilter()) }
+
+// answerRuns answers a page of runs.
+func (c *call) answerRuns(filter store.RunFilter) error {
 	page := c.page()
-	items, next, err := c.s.rt.Runs(c.ctx(), c.runFilter(), page)
+	items, next, err := c.s.rt.Runs(c.ctx(), filter, page)
 	if err != nil {
 		return within("query", err)
 	}
@@ -179,6 +182,20 @@ func (c *call) stateError(err error, id jobs.ID, possible string) error {
 	return refuse(probState, "the run is %s: %s", now.State, possible)
 }
 
+// endedError is stateError where it may be a group that stands in the way of a run that has ended: because
+// says how.
+func (c *call) endedError(err error, id jobs.ID, possible, because string) error {
+	said := c.stateError(err, id, possible)
+	if !errors.Is(err, store.ErrState) {
+		return said
+	}
+	now, readErr := c.readRun(id)
+	if readErr != nil || !now.State.Terminal() {
+		return said
+	}
+	return refuse(probState, "the run is %s, but %s", now.State, because)
+}
+
 func runNow(c *call) error {
 	r, err := c.pathRun()
 	if err != nil {
@@ -217,7 +234,8 @@ func requeueRun(c *call) error {
 		return refuse(probState, "the job %s is deleted: register it again first", r.Job)
 	}
 	if err != nil {
-		return within("body", c.stateError(err, r.ID, "only one that has ended can be requeued"))
+		return within("body", c.endedError(err, r.ID, "only one that has ended can be requeued",
+			"the group that it belongs to is being cancelled: nothing of that is run again"))
 	}
 	if sub.Duplicate {
 		return c.answerSubmitted(200, runtime.Submitted{Submitted: sub})
@@ -231,7 +249,8 @@ func deleteRun(c *call) error {
 		return err
 	}
 	if err := c.s.rt.Remove(c.ctx(), r.ID, c.by("")); err != nil {
-		return c.stateError(err, r.ID, "only one that has ended can be deleted; cancel it first")
+		return c.endedError(err, r.ID, "only one that has ended can be deleted; cancel it first",
+			"it is kept while a group that it belongs to has not ended")
 	}
 	return c.NoContent(204)
 }

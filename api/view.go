@@ -30,6 +30,7 @@ func viewOf(r *jobs.Run, limit *int) wire.Run {
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, CancelRequestedAt: r.CancelRequestedAt,
 		Attempt: attemptOf(r), MaxAttempts: limit, Progress: r.Progress, Error: r.Error,
 		RequeuedFrom: r.RequeuedFrom, RequeuedTo: r.RequeuedTo, Folded: r.Folded,
+		Group: r.Group, Member: orNull(r.Member),
 	}
 	if view.Labels == nil {
 		view.Labels = map[string]string{}

@@ -19,7 +19,7 @@ func TestWhatIsWrongWithAnAlertIsSaidWhereItStands(t *testing.T) {
 			`{"on":["run.recovered"],"run":"x"}`,
 			"on[0]: run.recovered is told only where the failure was: want run.failed beside it",
 		},
-		{`{"on":["disk.low"],"run":"x","after":2,"key":"payload.x"}`, "after: counts failed runs in a row, and on does not have run.failed; " +
+		{`{"on":["disk.low"],"run":"x","after":2,"key":"labels.x"}`, "after: counts failed runs in a row, and on does not have run.failed; " +
 			"key: says which failed runs in a row are counted together, and on does not have run.failed"},
 		{`{"on":["run.failed"],"run":"No"}`, "run: " + errName.Error()},
 		{`{"on":["run.failed"],"run":"x","after":-1,"throttle":"8d"}`, "throttle: is 8d: want a duration from 0s to 7d; with 0s " +

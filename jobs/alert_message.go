@@ -24,7 +24,7 @@ type AlertData struct {
 	Labels   map[string]string `json:"labels" doc:"Of the run"`
 	Error    *EventError       `json:"error" doc:"Of a failed run"`
 	Attempts *int              `json:"attempts" doc:"That the run had"`
-	Count    int               `json:"count" doc:"Events that it stands for: 1, or of a summary or digest how many came since the message before. Of run.recovered how many runs had failed in a row"`
+	Count    int               `json:"count" doc:"How many it stands for: 1, or of a summary or digest all that came since the message before. Of run.recovered the runs that had failed in a row, of schedule.missed the ticks"`
 	FirstAt  Time              `json:"first_at" doc:"The first of these"`
 	LastAt   Time              `json:"last_at" doc:"The last of these"`
 	Missing  Raw               `json:"missing" doc:"Of group.partial: the members without a result"`
@@ -84,10 +84,10 @@ func noteOf(e *AlertEvent, remark string) *alertNote {
 	if said.FirstAt != 0 {
 		n.FirstAt = said.FirstAt
 	}
-	switch {
-	case e.Type == EventRunRecovered:
-		n.Count, n.LastAt = max(said.InARow, 1), said.LastAt
-	case len(e.Data) > maxEventData:
+	if said.LastAt != 0 {
+		n.LastAt = said.LastAt
+	}
+	if len(e.Data) > maxEventData {
 		n.Data = briefOf(e.Data)
 	}
 	return n
@@ -155,6 +155,7 @@ func (n *alertNote) collect(alert string, other *alertNote) *alertNote {
 		n = &alertNote{Type: EventAlertDigest, Subject: AlertSubject(alert)}
 	}
 	sum := n.add(other)
+	sum.ID, sum.At = max(n.ID, other.ID), max(n.At, other.At)
 	sum.Type, sum.Subject, sum.Job, sum.Run, sum.Data = n.Type, n.Subject, "", NilID, nil
 	sum.Events, sum.Others = n.Events, n.Others || other.Type != EventAlertUndelivered
 	if len(n.Events) < maxDigestLines {

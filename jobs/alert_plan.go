@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/expr-lang/expr/vm"
 )
 
 // AlertPlan is an alert, its expressions compiled. It is never changed: safe for concurrent use.
@@ -41,7 +39,7 @@ var inAlerts = newAlertEnvironment()
 // expressions are run on; the meter is the last.
 var alertNames = func() []string {
 	names := []string{"type", "subject"}
-	known := map[string]bool{"type": true, "subject": true}
+	known := map[string]bool{"type": true, "subject": true, "note": true, "events": true, "keys": true}
 	for _, data := range append([]any{AlertData{}}, EventData...) {
 		for _, name := range membersIn(data) {
 			if !known[name] {
@@ -103,7 +101,7 @@ type AlertEvent struct {
 	Data    Raw
 
 	facts   reflect.Value // of alertFactsType; the zero value: not read yet
-	machine vm.VM
+	machine machine
 	said    eventSaid
 	read    bool // said is
 }
@@ -214,21 +212,25 @@ func (p *AlertPlan) Counts(e *AlertEvent) string {
 func (p *AlertPlan) HasKey() bool { return p.key != nil }
 
 // countedBy is what the event was counted by for the alert when it happened, and how many there were in a
-// row. Where the alert has a key that it did not have then, it is what all are counted by.
-func (p *AlertPlan) countedBy(e *AlertEvent) (key string, inARow int) {
+// row; ok is false where none were. Where the alert has a key that it did not have then, it is what all of
+// the job and schedule are counted by.
+func (p *AlertPlan) countedBy(e *AlertEvent) (key string, inARow int, ok bool) {
 	said := e.says()
 	if p.key != nil {
 		for k, n := range said.Keys {
 			if name, _, _ := strings.Cut(k, "="); name == p.Alert.Name {
-				return k, n
+				return k, n, true
 			}
 		}
+		if e.Type == EventRunRecovered {
+			return "", 0, false
+		}
 	}
-	return "", max(said.InARow, 1)
+	return "", max(said.InARow, said.Count), said.InARow > 0 || said.Count > 0
 }
 
-// untilOf is the throttle as it stands at a time.
-func (p *AlertPlan) untilOf(now Time) Time { return now.Add(max(p.Alert.ThrottleOf(), 0)) }
+// throttled is until when what is alike is not told of again.
+func (p *AlertPlan) throttled(now Time) Time { return now.Add(max(p.Alert.ThrottleOf(), 0)) }
 
 // afterOf is from which failed run in a row on the alert tells.
 func (p *AlertPlan) afterOf() int { return cmp.Or(p.Alert.After, 1) }

@@ -14,6 +14,9 @@ func below(at, part string) string {
 	if at == "" {
 		return part
 	}
+	if part == "" {
+		return at
+	}
 	return at + "." + part
 }
 
@@ -145,6 +148,9 @@ var groupWords = map[string]map[string][]string{
 		`"job"`:     {"run", "task", "uses"},
 	},
 }
+
+// FieldHint says where in a group that is a document of its own a field belongs.
+func (g *Group) FieldHint(parent, name string) string { return groupHint(below(groupAt, parent), name) }
 
 // groupHint is for what others call the parts of a group, and for what its parts do not have.
 func groupHint(parent, name string) string {

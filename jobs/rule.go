@@ -355,8 +355,11 @@ type evidence struct {
 
 	read    needs
 	budget  *meter // of all evaluations together; nil: each has its own
-	machine vm.VM
+	machine machine
 }
+
+// machine runs programs, one at a time.
+type machine = vm.VM
 
 // run evaluates a program. An error is that of the expression; it quotes no data.
 func (ev *evidence) run(p *program) (any, error) {

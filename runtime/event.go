@@ -225,6 +225,7 @@ func (r *Runtime) finished(c completion) {
 	})
 	if c.group != nil {
 		r.hub.cascaded()
+		r.groupOver(&c)
 	}
 	r.logEnd(c)
 	r.orderEnded(&c.finish)
@@ -233,12 +234,8 @@ func (r *Runtime) finished(c completion) {
 
 // wentOn tells that an attempt is not over: its run waits for its callback or its next slice.
 func (r *Runtime) wentOn(c completion) {
-	if start := c.finish.Group; start != nil {
-		for i := range start.Members {
-			if run := start.Members[i].Sub.Run; run != nil {
-				r.bornFailed(run, "group", c.lease.Run.ID.String())
-			}
-		}
+	if c.finish.Group != nil {
+		r.membersMade(c.lease.Run, c.finish.Group)
 	}
 	if !r.log.Enabled(context.Background(), slog.LevelDebug) {
 		return

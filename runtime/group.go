@@ -30,25 +30,23 @@ func (r *Runtime) RunGroup(ctx context.Context, rq *GroupRequest) (store.Submitt
 	if err != nil {
 		return store.Submitted{}, err
 	}
-	subs, err := r.prepare(ctx, true, []jobs.Request{request})
-	var invalid *jobs.InvalidError
-	if errors.As(err, &invalid) {
-		faults, err = append(faults, invalid.Faults...), nil
+	faults = append(append(faults, request.Check()...), request.CheckOfGroup()...)
+	if err := jobs.Invalid(faults); err != nil {
+		return store.Submitted{}, err
 	}
-	if err == nil {
-		err = jobs.Invalid(faults)
-	}
+	job, err := r.plans.get(ctx, jobs.GroupJob)
 	if err != nil {
 		return store.Submitted{}, err
 	}
-	subs[0].Group = rq.Group
+	sub := r.newRun(&request, job, r.Now()).sub
+	sub.Group = rq.Group
 	if request.IdempotencyKey != "" {
-		subs[0].KeyHash = jobs.HashJSON(jobs.AppendJSON(nil, struct {
+		sub.KeyHash, sub.KeyTTL = jobs.HashJSON(jobs.AppendJSON(nil, struct {
 			Group   *jobs.Group `json:"group"`
 			Payload jobs.Raw    `json:"payload"`
-		}{rq.Group, subs[0].Run.Payload}))
+		}{rq.Group, sub.Run.Payload})), jobs.KeyTTL
 	}
-	made, err := r.store.Enqueue(ctx, subs)
+	made, err := r.store.Enqueue(ctx, []store.Submission{sub})
 	if r.wrote(err) != nil {
 		return store.Submitted{}, err
 	}

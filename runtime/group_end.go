@@ -67,7 +67,7 @@ func (r *Runtime) endGroup(ctx context.Context, g *store.EndedGroup) error {
 	}
 	var err error
 	if over.Failed+over.Missing > 0 && !over.CancelAsked && over.Merge == nil {
-		if over.Bad, err = r.badMembers(ctx, g.Run.ID); err != nil {
+		if over.Bad, err = r.badMembers(ctx, g); err != nil {
 			return err
 		}
 	}
@@ -84,19 +84,25 @@ func (r *Runtime) endGroup(ctx context.Context, g *store.EndedGroup) error {
 	return nil
 }
 
+// groupOver tells of a group that has succeeded though not all of its members are good.
+func (r *Runtime) groupOver(c *completion) {
+	over := c.group.over
+	if over == nil || c.finish.Transition.State != jobs.Succeeded || over.Failed+over.Missing == 0 {
+		return
+	}
+	r.log.Warn("a group has succeeded without some of its members", append(runAttrs(c.lease),
+		"succeeded", over.Succeeded, "failed", over.Failed, "missing", over.Missing)...)
+}
+
 // badMembers are the first members of a group that were not good, those that failed before the others.
-func (r *Runtime) badMembers(ctx context.Context, group jobs.ID) (failed []jobs.BadMember, err error) {
+func (r *Runtime) badMembers(ctx context.Context, g *store.EndedGroup) (failed []jobs.BadMember, err error) {
 	var others []jobs.BadMember
+	group, deadline := g.Run.ID, jobs.Time(0)
+	if d := g.Group.Doc.Deadline; d != nil {
+		deadline = g.Started.Add(d.Std())
+	}
 	err = r.persist(ctx, "the members of group "+group.String(), func() error {
 		failed, others = nil, nil
-		info, err := r.store.Group(ctx, group)
-		if err != nil {
-			return err
-		}
-		deadline := jobs.Time(0)
-		if d := info.Doc.Deadline; d != nil {
-			deadline = info.Deadline
-		}
 		for page := (store.Page{Limit: 1000}); len(failed) < jobs.MaxBadNamed; {
 			list, next, err := r.store.Members(ctx, group, page)
 			if err != nil {

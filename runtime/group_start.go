@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"nightshift/jobs"
@@ -87,11 +88,22 @@ type groupStarting struct {
 	size   int                          // of the payloads so far
 }
 
-// draft gives why the group cannot start as a failure; the error is the cause with which ctx has ended.
-func (s *groupStarting) draft() (*store.GroupStart, *jobs.Failure, error) {
+// draft gives why the group cannot start as a failure; the error is the cause with which ctx has ended. What
+// goes wrong in the server itself is one of this group alone.
+func (s *groupStarting) draft() (start *store.GroupStart, failure *jobs.Failure, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("the start of a group panicked", append(runAttrs(*s.lease), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
+			start, failure, err = nil, invalid("the server failed to start it: %v", p), nil
+		}
+	}()
+	return s.drafted()
+}
+
+func (s *groupStarting) drafted() (*store.GroupStart, *jobs.Failure, error) {
 	run, doc := s.lease.Run, &s.lease.Group.Doc
 	if depth := s.lease.Group.Depth; depth > jobs.MaxGroupDepth {
-		return nil, invalid("this group would stand %d deep in others: want at most %d", depth, jobs.MaxGroupDepth), nil
+		return nil, invalid("this group would stand %d deep: want at most %d groups inside one another", depth, jobs.MaxGroupDepth), nil
 	}
 	prepared, err := jobs.Prepare(jobs.Spec{Group: doc})
 	if err != nil {
@@ -253,6 +265,27 @@ func (r *Runtime) draftMerge(
 	run := next.sub.Run
 	run.ID, run.OperationID, run.Payload, run.Place = jobs.NilID, jobs.NilID, nil, -1
 	return run, nil, nil
+}
+
+// maxToldMembers is how many members a log names that were made failed.
+const maxToldMembers = 10
+
+// membersMade tells of members that were made failed.
+func (r *Runtime) membersMade(group *jobs.Run, start *store.GroupStart) {
+	failed := 0
+	for i := range start.Members {
+		run := start.Members[i].Sub.Run
+		if run == nil || run.State != jobs.Failed {
+			continue
+		}
+		if failed++; failed <= maxToldMembers {
+			r.bornFailed(run, "group", group.ID.String())
+		}
+	}
+	if failed > maxToldMembers {
+		r.log.Error("more members of a group failed before they could start", "group", group.ID.String(),
+			"job", group.Job, "count", failed-maxToldMembers)
+	}
 }
 
 func invalid(format string, args ...any) *jobs.Failure {

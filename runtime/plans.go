@@ -41,10 +41,10 @@ func (e *planned) host(payload jobs.Raw) (string, *jobs.Failure) {
 // maxPlans bounds the entries, deleted jobs among them.
 const maxPlans = 20_000
 
-// live is a job that stands; store.ErrNotFound else.
+// live is a job that stands; store.ErrNotFound else, and for jobs.GroupJob, which nobody may name.
 func (p *plans) live(ctx context.Context, name string) (*planned, error) {
 	e, err := p.get(ctx, name)
-	if err == nil && e.deleted {
+	if err == nil && (e.deleted || name == jobs.GroupJob) {
 		err = fmt.Errorf("job %q: %w", name, store.ErrNotFound)
 	}
 	if err != nil {

@@ -219,6 +219,9 @@ func (r *Runtime) fitRequeue(ctx context.Context, rq *store.Requeue) error {
 // fitTo is fitRequeue to a job that stands.
 func fitTo(job *planned, rq *store.Requeue, old *jobs.Run) error {
 	next := draft{sub: store.Submission{Run: rq.Run(old)}}
+	if run := next.sub.Run; merges(old) && len(run.Payload) == 0 { // it is composed before its first attempt
+		run.Payload = jobs.NewMergePayload(old.Group).Payload()
+	}
 	_, next.host = job.host(next.sub.Run.Payload)
 	rq.Keys, rq.Unique, next.keys = job.plan.RunKeys(next.sub.Run)
 	return jobs.Invalid(next.faults("payload"))

@@ -362,6 +362,8 @@ type RunFilter struct {
 	Since, Until jobs.Time
 	// Allowed are patterns of job names, as in Token.Jobs; nil: all.
 	Allowed []string
+	// Own is a token whose runs of jobs.GroupJob count as allowed.
+	Own     string
 	Creator string // made by this token
 	Groups  bool   // runs of groups alone
 }

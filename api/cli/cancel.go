@@ -2,10 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
-	"nightshift/jobs"
 )
 
 type cancelCmd struct {
@@ -16,9 +16,7 @@ type cancelCmd struct {
 func (cmd cancelCmd) Run(s *session) error {
 	var failed error
 	for _, arg := range cmd.Runs {
-		err := s.withRun(arg, func(c *client.Client, id jobs.ID) (wire.Run, error) {
-			return c.Cancel(s.ctx, id)
-		})
+		err := s.cancel(arg)
 		if err != nil {
 			if failed != nil {
 				fmt.Fprintf(s.stderr, "nightshift: %s\n", failed)
@@ -27,6 +25,24 @@ func (cmd cancelCmd) Run(s *session) error {
 		}
 	}
 	return failed
+}
+
+// cancel cancels a run, and says what becomes of the members of a group.
+func (s *session) cancel(arg string) error {
+	id, err := runID(arg)
+	if err != nil {
+		return err
+	}
+	var more besides
+	return ask(s, func(c *client.Client) (wire.Run, error) {
+		run, err := c.Cancel(s.ctx, id)
+		if err == nil && !s.out.json {
+			more = s.besides(c, &run)
+		}
+		return run, err
+	}, func(run *wire.Run) {
+		s.out.line("%s %s", run.ID, clean(more.sentence(run, time.Now())))
+	})
 }
 
 type requeueCmd struct {
@@ -62,6 +78,9 @@ func (cmd requeueCmd) Run(s *session) error {
 		s.out.value(&run)
 	default:
 		s.out.line("%s %s", run.ID, clean(run.State))
+		if text := s.requeued(c, id, &body, &run); text != "" {
+			s.out.line("%s", text)
+		}
 	}
 	return nil
 }

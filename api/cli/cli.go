@@ -40,6 +40,7 @@ type commands struct {
 	Events       eventsCmd       `cmd:"" help:"List or follow what is worth telling, such as a dependency that is held."`
 	Cancel       cancelCmd       `cmd:"" help:"Cancel runs."`
 	Requeue      requeueCmd      `cmd:"" help:"Run an ended run again."`
+	Groups       groupsCmd       `cmd:"" help:"List or show groups and their members, run one, merge one again."`
 	Jobs         jobsCmd         `cmd:"" help:"List, show or change jobs."`
 	Schedules    schedulesCmd    `cmd:"" help:"List, show or change schedules, what became of their ticks, and previews."`
 	Policies     policiesCmd     `cmd:"" help:"List, show or change retry policies."`

@@ -30,7 +30,8 @@ func TestCrontabExampleIsWhatTheImportGives(t *testing.T) {
 }
 
 func TestCrontabExampleRuns(t *testing.T) {
-	p := start(t, t.TempDir(), "--apply", example(t, "crontab/jobs.yaml"))
+	p := start(t, t.TempDir(), "--smtp", "smtp://127.0.0.1:1?tls=none",
+		"--mail-from", "nightshift@example.com", "--apply", example(t, "crontab/jobs.yaml"))
 	if got := p.cli("run", "sort", "--wait").want(0).stdout; got != "1\n2\n3\n" {
 		t.Errorf("printed %q", got)
 	}

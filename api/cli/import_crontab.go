@@ -35,7 +35,8 @@ type crontab struct {
 	openEnd  bool // the last line does not end
 
 	hasUsers, hasReboot, hasZones bool
-	mails                         []string // addresses of MAILTO, in order
+	mails                         []mailTo // of MAILTO, in order
+	mailed                        bool     // an alert is made for some of them
 }
 
 // cronLine is a line of a crontab.
@@ -245,8 +246,9 @@ func (c *crontab) writeJob(i int) {
 	c.out.job(text)
 	c.hasUsers = c.hasUsers || l.entry.user != ""
 	c.hasReboot = c.hasReboot || l.entry.schedule == "@reboot"
-	if mail := c.env["MAILTO"]; mailLabel(mail) && !slices.Contains(c.mails, mail) {
-		c.mails = append(c.mails, mail)
+	if mail := c.env["MAILTO"]; mailLabel(mail) &&
+		!slices.ContainsFunc(c.mails, func(m mailTo) bool { return m.text == mail }) {
+		c.mails = append(c.mails, mailTo{i + 1, mail})
 	}
 }
 
@@ -266,7 +268,7 @@ func (c *crontab) job(i int) []byte {
 	if !l.entry.never {
 		yaml(&text, inner, map[string]any{"schedules": []jobs.Schedule{c.schedule(&l.entry)}})
 	}
-	comment(&text, inner, "resolve_on_success: true")
+	yaml(&text, inner, map[string]any{"resolve_on_success": true})
 	return text.Bytes()
 }
 

@@ -119,8 +119,14 @@ func (c *crontab) writeHead() {
 		say("- Commands run as the user of the server, or of its --script-user, not as the crontab's owner: script: " +
 			"{user: NAME} below defaults makes them NAME's.")
 	}
-	say("- This version does not have resolve_on_success yet, with which the next success of a line settles its "+
-		"failures: it stands as a comment.", "")
+	say("- A failure is kept until somebody deals with it, or the next success of its line does (resolve_on_success).")
+	if c.mailed {
+		say("- MAILTO: those named there are told of failures, by the jobs and alerts mail-... below. The server sends by " +
+			"its --smtp, else by the sendmail of its machine; one that has neither refuses this file: take them out.")
+	} else {
+		say("- Nobody is told of failures: nightshift alerts setup slack, email or webhook changes that.")
+	}
+	say("")
 	c.sayZone(say)
 	c.sayHome(say)
 }
@@ -145,30 +151,5 @@ func (c *crontab) sayHome(say func(...string)) {
 		say("Commands start in the home of their user, as it is on this machine.")
 	default:
 		say("The home of the crontab's owner is not known: commands start in an empty folder. --home names it.")
-	}
-}
-
-// writeAlerts writes as comments what mails failures to those in MAILTO.
-func (c *crontab) writeAlerts() {
-	if len(c.mails) == 0 {
-		return
-	}
-	c.out.space()
-	c.out.begin()
-	body, tail := &c.out.body, &c.out.tail
-	comment(body, jobIndent, "MAILTO: this version has no alerts yet. One that has will mail failures with these jobs "+
-		"and the alerts below.")
-	tail.WriteString("\n# alerts:\n")
-	for _, mail := range c.mails {
-		name := yamlKey(nameParts("mail", mail))
-		to := strings.FieldsFunc(mail, func(r rune) bool { return r == ',' || r == ' ' })
-		yaml(body, jobIndent+"# ", map[string]any{name: map[string]any{"mail": jobs.Mail{
-			To: to, Subject: "{{ payload.type }}: {{ payload.data.job }}", Body: "{{ text(payload) }}",
-		}}})
-		yaml(tail, "#   ", map[string]any{name: &struct {
-			On  []string `json:"on"`
-			If  string   `json:"if"`
-			Run string   `json:"run"`
-		}{[]string{"run.failed", "run.recovered"}, "labels.mailto == " + string(jobs.AppendJSONString(nil, mail)), name}})
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -90,46 +89,42 @@ func TestImportRefusesWhatIsOfNoUse(t *testing.T) {
 	}
 }
 
-func TestWhatImportsWriteAsACommentIsNotHereYet(t *testing.T) {
-	// Once this fails, the importers can write the field itself.
-	for _, text := range []string{
-		"jobs: {a: {script: x}}\nalerts: {b: {on: [run.failed], run: a}}",
-	} {
-		var invalid *jobs.FileError
-		if _, err := jobs.ParseFile("x", []byte(text)); !errors.As(err, &invalid) || len(invalid.Faults) != 1 ||
-			!strings.Contains(err.Error(), "this version does not have it yet") {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
-
-func TestCommentsAreReadyToBeTakenAway(t *testing.T) {
-	made, err := testCrontab("x", true).run([]byte("MAILTO=ops@example.com\n0 1 * * * root /bin/x\n"))
+func TestThoseInMAILTOAreTold(t *testing.T) {
+	made, err := testCrontab("x", true).run([]byte("MAILTO=ops@example.com\n0 1 * * * root /bin/x\n" +
+		"MAILTO=ops@example.com,root\n0 2 * * * root /bin/mail ops@example.com,root\nMAILTO=\n0 3 * * * root /bin/y\n" +
+		"MAILTO=<a>\n0 4 * * * root /bin/z\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(made.text)
-	for _, field := range []string{
-		"    # resolve_on_success: true", "# alerts:\n", "#   mail-ops-example.com:", "#     \"on\":",
-		"  # mail-ops-example.com:", "  #   mail:", "#     if: labels.mailto ==", "#     run: mail-ops",
+	file, err := jobs.ParseFile("x", made.text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, made.text)
+	}
+	got := ""
+	for _, a := range file.Alerts {
+		for _, j := range file.Jobs {
+			if j.Name == a.Run {
+				got += a.Name + ": " + a.If + " to " + strings.Join(j.Mail.To, ", ") + " on " + strings.Join(a.On, ", ") + "\n"
+			}
+		}
+	}
+	const want = `mail-ops-example.com: labels.mailto == "ops@example.com" to ops@example.com on run.failed, run.recovered
+mail-ops-example.com-root: labels.mailto == "ops@example.com,root" to ops@example.com, root@localhost on run.failed, run.recovered
+`
+	if got != want {
+		t.Errorf("alerts are\n%s\nwant\n%s\n%s", got, want, made.text)
+	}
+	for _, text := range []string{
+		"MAILTO=ops@example.com,root names a mailbox of this machine", "MAILTO=<a>: nobody is told, since mail.to[0]",
+		"The server sends by its --smtp", "    resolve_on_success: true\n",
 	} {
-		if !strings.Contains(text, field) {
-			t.Errorf("%q is not in\n%s", field, text)
+		if !strings.Contains(strings.Join(strings.Fields(string(made.text)), " "), strings.TrimSpace(text)) {
+			t.Errorf("%q is not in\n%s", text, made.text)
 		}
 	}
-	for _, comment := range []string{"  # ", "# "} {
-		for _, field := range []string{"resolve_on", "alerts:", "  mail", "    ", "mail-ops"} {
-			text = strings.ReplaceAll(text, comment+field, strings.TrimSuffix(comment, "# ")+field)
-		}
-	}
-	_, err = jobs.ParseFile("x", []byte(text))
-	var invalid *jobs.FileError
-	if !errors.As(err, &invalid) {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	for _, f := range invalid.Faults {
-		if !strings.Contains(f.Message, "this version does not have it yet") && !strings.Contains(f.Message, "text") {
-			t.Errorf("%s\n%s", f, text)
+	for _, j := range file.Jobs {
+		if j.Script != nil && !j.ResolveOnSuccess {
+			t.Errorf("%s does not settle its failures", j.Name)
 		}
 	}
 }

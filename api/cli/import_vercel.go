@@ -227,7 +227,7 @@ func (v *vercel) write(name string, c vercelCron) {
 			Cron: strings.Join(strings.Fields(c.schedule), " "), Timezone: "UTC", Overlap: jobs.OverlapAllow,
 		}}})
 	}
-	comment(&text, inner, "resolve_on_success: true")
+	yaml(&text, inner, map[string]any{"resolve_on_success": true})
 	if why := v.out.refused(text.Bytes()); why != "" {
 		v.out.lose(c.line, lines, why)
 		return
@@ -260,6 +260,6 @@ func (v *vercel) writeHead() {
 		"- An answer other than 200 to 299 is a failure, redirects among them.",
 		"- A call comes with the headers of Nightshift, and its User-Agent. Where a function looks for Vercel's, take the "+
 			"# before User-Agent away.",
-		"- This version does not have resolve_on_success yet, with which the next success of an entry settles its "+
-			"failures: it stands as a comment.")
+		"- A failure is kept until somebody deals with it, or the next success of its entry does (resolve_on_success). "+
+			"So that you are told of it: nightshift alerts setup slack, email or webhook.")
 }

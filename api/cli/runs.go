@@ -22,6 +22,12 @@ type runsCmd struct {
 }
 
 type runsListCmd struct {
+	runFilterFlags `embed:""`
+	pageFlags      `embed:"" set:"limit=50"`
+}
+
+// runFilterFlags say which runs are listed.
+type runFilterFlags struct {
 	Job         string   `placeholder:"NAME" help:"Of this job."`
 	Schedule    string   `placeholder:"NAME" help:"Made by ticks of this schedule: NAME, or JOB:NAME of one in a job."`
 	State       []string `placeholder:"STATE" help:"In one of these states."`
@@ -30,11 +36,10 @@ type runsListCmd struct {
 	Correlation string   `placeholder:"ID" help:"With this correlation id."`
 	ErrorKind   string   `placeholder:"KIND" help:"Whose last error is of this kind."`
 	ErrorType   string   `placeholder:"TYPE" help:"Whose last error is of this type."`
-	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, schedule, catch_up, inbound, chain, requeue."`
+	Trigger     string   `placeholder:"TRIGGER" help:"Made by: api, cli, schedule, catch_up, inbound, chain, group, requeue, alert."`
 	Since       string   `placeholder:"TIME" help:"Made since: a time (RFC 3339), or a duration ago such as 2h."`
 	Until       string   `placeholder:"TIME" help:"Made until then."`
 	Query       string   `short:"q" placeholder:"TEXT" help:"Start of an id or correlation id, or part of an error."`
-	pageFlags   `embed:"" set:"limit=50"`
 }
 
 // Run lists runs.
@@ -59,7 +64,7 @@ func (cmd runsListCmd) Run(s *session) error {
 	})
 }
 
-func (cmd runsListCmd) filter(now time.Time) (url.Values, error) {
+func (cmd runFilterFlags) filter(now time.Time) (url.Values, error) {
 	q := url.Values{}
 	for name, value := range map[string]string{
 		"job": cmd.Job, "schedule": cmd.Schedule, "queue": cmd.Queue, "label": strings.Replace(cmd.Label, "=", ":", 1),

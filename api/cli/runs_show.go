@@ -20,14 +20,14 @@ func (cmd runsShowCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	var beat *jobs.Duration
+	var more besides
 	return ask(s, func(c *client.Client) (wire.Run, error) {
 		run, err := c.Run(s.ctx, id, 0)
-		if err == nil && run.WaitingUntil != 0 {
-			beat = s.heartbeatOf(c, &run)
+		if err == nil && !s.out.json {
+			more = s.besides(c, &run)
 		}
 		return run, err
-	}, func(r *wire.Run) { s.showRun(r, beat) })
+	}, func(r *wire.Run) { s.showRun(r, more) })
 }
 
 // heartbeatOf is the longest silence of a run that waits for its callback; nil: any will do, or it is
@@ -40,12 +40,8 @@ func (s *session) heartbeatOf(c *client.Client, r *wire.Run) *jobs.Duration {
 	return job.Webhook.HeartbeatTimeout
 }
 
-func (s *session) showRun(r *wire.Run, beat *jobs.Duration) {
-	sentence := why(r, time.Now())
-	if beat != nil {
-		sentence += fmt.Sprintf(" A heartbeat is due every %s.", beat)
-	}
-	s.out.line("%s", sentence)
+func (s *session) showRun(r *wire.Run, more besides) {
+	s.out.line("%s", more.sentence(r, time.Now()))
 	s.out.line("")
 	labels := make([]string, 0, len(r.Labels))
 	for _, key := range sortedKeys(r.Labels) {
@@ -72,6 +68,8 @@ func (s *session) showRun(r *wire.Run, beat *jobs.Duration) {
 		"requeued from", idText(r.RequeuedFrom),
 		"requeued to", idText(r.RequeuedTo),
 		"folded", foldedText(r.Folded),
+		"group", inGroup(r),
+		"members", more.members(),
 		"payload", short(string(r.Payload), 200),
 		"result", short(string(r.Result), 200),
 	)

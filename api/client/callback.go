@@ -55,6 +55,20 @@ func (c *Callback) SaveCheckpoint(ctx context.Context, value jobs.Raw) error {
 	return err
 }
 
+// Results copies what has become of each member of a group, a JSON array in their order, for an attempt of
+// its merge. Of any other the answer is a *Problem of status 404.
+func (c *Callback) Results(ctx context.Context, w io.Writer) error {
+	res, err := c.client.send(ctx, call{method: "GET", path: "/results"})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(w, res.Body); err != nil {
+		return fmt.Errorf("read the results: %w", err)
+	}
+	return nil
+}
+
 // Progress says how far the attempt is.
 func (c *Callback) Progress(ctx context.Context, p jobs.Progress) error {
 	_, err := c.client.answer(ctx, call{method: "POST", path: "/progress", body: &p}, nil)

@@ -56,12 +56,16 @@ func (c *Client) Batch(ctx context.Context, list []Request) (done wire.Briefs, e
 }
 
 // Runs lists runs. filter holds parameters of GET /v1/runs.
-func (c *Client) Runs(ctx context.Context, filter url.Values, p Page) (list wire.Runs, err error) {
+func (c *Client) Runs(ctx context.Context, filter url.Values, p Page) (wire.Runs, error) {
+	return c.runs(ctx, "/v1/runs", filter, p)
+}
+
+func (c *Client) runs(ctx context.Context, path string, filter url.Values, p Page) (list wire.Runs, err error) {
 	q := url.Values{}
 	for name, values := range filter {
 		q[name] = values
 	}
-	_, err = c.answer(ctx, call{method: "GET", path: "/v1/runs", query: p.add(q)}, &list)
+	_, err = c.answer(ctx, call{method: "GET", path: path, query: p.add(q)}, &list)
 	return list, err
 }
 

@@ -41,7 +41,8 @@ type Run struct {
 	NextAttemptAt jobs.Time      `json:"next_attempt_at"`
 	Progress      *jobs.Progress `json:"progress"`
 	Error         *jobs.Failure  `json:"error" doc:"Of the last attempt that failed"`
-	Group         *string        `json:"group"`
+	Group         jobs.ID        `json:"group" doc:"The run of the group that it is a member of, or merges; null: none"`
+	Member        *string        `json:"member" doc:"Its name in that group; null: it merges the members, is of no group, or stands in a list"`
 	RequeuedFrom  jobs.ID        `json:"requeued_from"`
 	RequeuedTo    jobs.ID        `json:"requeued_to"`
 

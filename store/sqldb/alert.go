@@ -26,7 +26,7 @@ ON CONFLICT (alert, sort, key) DO UPDATE SET at = excluded.at, doc = excluded.do
 	deleteFold         = `DELETE FROM folds WHERE alert = $1 AND sort = $2 AND key = $3`
 	deleteFoldsOf      = `DELETE FROM folds WHERE alert = $1`
 	updateFoldsShifted = `UPDATE folds SET at = at + $1 WHERE at IS NOT NULL`
-	selectUntold       = `SELECT seq, tail FROM runs WHERE dealt = 0 AND tells IS NOT NULL ORDER BY seq DESC LIMIT $1`
+	selectUntold       = `SELECT seq, tail FROM runs WHERE tells = $1 AND dealt = 0 ORDER BY seq DESC LIMIT $2`
 
 	// metaAlerts is the last event that alerts were asked about.
 	metaAlerts = "alerts cursor"
@@ -198,12 +198,20 @@ func (s *Store) TestAlert(ctx context.Context, e store.Event, by store.By) (id i
 func (s *Store) Undelivered(ctx context.Context) (n int, newest jobs.ID, err error) {
 	err = s.db.Read(ctx, func(tx Tx) error {
 		n, newest = 0, jobs.NilID
-		return tx.Query(selectUntold, func(r Row) error {
-			if n++; n == 1 {
-				newest = jobs.IDOf(r.Int(0), r.Int(1))
+		for _, tells := range []jobs.Tells{jobs.TellsEvent, jobs.TellsUndelivered} {
+			err := tx.Query(selectUntold, func(r Row) error {
+				n++
+				if id := jobs.IDOf(r.Int(0), r.Int(1)); newest.Seq() < id.Seq() {
+					newest = id
+				}
+				return nil
+			}, int(tells), maxUntold)
+			if err != nil {
+				return err
 			}
-			return nil
-		}, maxUntold)
+		}
+		n = min(n, maxUntold)
+		return nil
 	})
 	return n, newest, err
 }

@@ -71,12 +71,12 @@ UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue 
 	updateRunningOrphaned = `UPDATE runs SET lane = NULL` + runningOf
 
 	updateLaneVersion = `
-UPDATE runs SET lane = $2, version = $3, host = NULL WHERE lane = $1 AND state = 2 AND version <> $3`
+UPDATE runs SET lane = $2, version = $3, host = NULL, members = $4 WHERE lane = $1 AND state = 2 AND version <> $3`
 	selectLaneVersion = `
 SELECT seq, p.body FROM runs r LEFT JOIN payloads p ON p.run = r.seq
 WHERE lane = $1 AND state = 2 AND version <> $2 ORDER BY rank, seq`
-	updateRunVersion = `UPDATE runs SET lane = $2, version = $3, host = $4 WHERE seq = $1`
-	updateDueVersion = `UPDATE runs SET version = $2, host = NULL` + dueOf + ` AND version <> $2`
+	updateRunVersion = `UPDATE runs SET lane = $2, version = $3, host = $4, members = $5 WHERE seq = $1`
+	updateDueVersion = `UPDATE runs SET version = $2, host = NULL, members = $3` + dueOf + ` AND version <> $2`
 )
 
 // changeEach executes statements with the same arguments and adds up the rows they changed.

@@ -242,12 +242,9 @@ func insertRow(tx Tx, job *jobRow, lane int64, run *jobs.Run, line string) error
 	if run.OperationID == run.ID {
 		operation = nil
 	}
-	place, members := any(nil), any(nil)
+	place := any(nil)
 	if !run.Group.IsNil() {
 		place = run.Place
-	}
-	if job.pool == store.PoolGroup {
-		members = -1
 	}
 	always := []driver.Value{
 		run.ID.Seq(), run.ID.Tail(), job.id, run.Version, lane, int(run.State),
@@ -260,7 +257,7 @@ func insertRow(tx Tx, job *jobRow, lane int64, run *jobs.Run, line string) error
 		noneText(run.Traceparent), noneText(run.Host), noneText(keyText(run.Keys.Concurrency)),
 		noneText(keyText(run.Keys.Rate)), noneText(run.Schedule), none(run.ScheduledFor), boolNone(line == heldOverlap),
 		noneText(keyText(run.Keys.Checkpoint)), batchOf(run, line), none(run.Continues),
-		noneID(run.Group), place, members, none(run.Tells), noneID(run.Bulk),
+		noneID(run.Group), place, membersOf(job.pool), none(run.Tells), noneID(run.Bulk),
 	}
 	return insertSparse(tx, insertRun, insertRunWhole, always, seldom)
 }

@@ -97,17 +97,18 @@ func settleChain(tx Tx, l *link, how *settling) error {
 	})
 }
 
-// takesPlace has the run that another one was requeued from point to that. It is no open failure any more,
-// nor is the one that it stood for until it was cancelled.
-func takesPlace(tx Tx, run *jobs.Run) error {
-	if err := must(tx.Exec(updateRequeuedTo, run.RequeuedFrom.Seq(), run.ID[:])); err != nil {
+// requeuedBy notes that a run has been requeued: it is no open failure any more, nor is the one that it
+// stood for until it was cancelled.
+func requeuedBy(tx Tx, run *jobs.Run) error {
+	of := run.RequeuedFrom
+	if err := must(tx.Exec(updateRequeuedTo, of.Seq(), run.ID[:])); err != nil {
 		return err
 	}
-	old, _, err := readLink(tx, run.RequeuedFrom)
+	old, _, err := readLink(tx, of)
 	if err != nil || old.failed || old.state != jobs.Cancelled || old.from.IsNil() {
 		return err
 	}
-	return behind(tx, old.id, func(l *link) (bool, error) {
+	return behind(tx, of, func(l *link) (bool, error) {
 		if l.dealt != jobs.FailureOpen {
 			return false, nil
 		}

@@ -101,7 +101,7 @@ func (s *Store) FailureGroups(
 			next = strconv.FormatInt(last, 10)
 		}
 		for i, g := range list {
-			if err := readAlike(tx, ids[i], g); err != nil {
+			if err := readFailureGroup(tx, ids[i], g); err != nil {
 				return fmt.Errorf("read failure group %s: %w", g.Fingerprint, err)
 			}
 		}
@@ -124,8 +124,8 @@ func scanGroup(r Row) *store.FailureGroup {
 	return g
 }
 
-// readAlike counts the open ones of a group, and finds the newest.
-func readAlike(tx Tx, id int64, g *store.FailureGroup) error {
+// readGroup counts the open ones of a group, and finds the newest.
+func readFailureGroup(tx Tx, id int64, g *store.FailureGroup) error {
 	if _, err := one(tx, selectOpenAlike, func(r Row) { g.Open = int(r.Int(0)) }, id, mostOpen); err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 
 // keeps judges what LIKE only narrows: it ignores the case of letters.
 func keeps(f store.RunFilter, run *jobs.Run) bool {
-	if f.Allowed != nil && !allowed(f.Allowed, run.Job) {
+	own := run.Job == jobs.GroupJob && f.Own != "" && run.CreatedBy == f.Own
+	if f.Allowed != nil && !own && !allowed(f.Allowed, run.Job) {
 		return false
 	}
 	if f.Schedule != "" && run.Schedule != f.Schedule {

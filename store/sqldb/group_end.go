@@ -77,6 +77,9 @@ func (s *Store) settle(tx Tx, g *groupRow, now jobs.Time) error {
 	if err != nil || open {
 		return err
 	}
+	if g.deadline != 0 { // another group's may be the next now
+		s.groups.known = false
+	}
 	if g.cancelled || g.rest == restGone {
 		return s.setPhase(tx, g.run, store.GroupEnding)
 	}

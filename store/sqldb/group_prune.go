@@ -12,7 +12,9 @@ SELECT seq FROM runs WHERE parent = $1 AND place = -1 AND parent IS NOT NULL AND
 	selectMemberOf = `
 SELECT m.parent, r.tail FROM members m JOIN runs r ON r.seq = m.parent
 WHERE m.run = $1 AND m.run IS NOT NULL ORDER BY m.parent LIMIT 1000`
-	selectKeeper = `SELECT run FROM groups WHERE keep_of = $1 AND keep_of IS NOT NULL AND phase = 0 LIMIT 1`
+	selectKeeper = `
+SELECT g.run FROM groups g JOIN runs r ON r.seq = g.run
+WHERE g.keep_of = $1 AND g.keep_of IS NOT NULL AND g.phase = 0 AND r.state < 6 LIMIT 1`
 )
 
 // neededByGroup reports whether an ended run belongs to a group of which something has not ended, at

@@ -1,7 +1,9 @@
 package sqldb
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -55,6 +57,7 @@ func (s *Store) refuseInGroups(tx Tx, name string) error {
 	if len(runs) == 0 {
 		return nil
 	}
+	slices.SortFunc(runs, func(a, b jobs.ID) int { return cmp.Compare(a.Seq(), b.Seq()) })
 	return &store.NamedError{Kind: store.KindJob, Name: name, Groups: runs[:min(len(runs), maxGroupsNamed)]}
 }
 

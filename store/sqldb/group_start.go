@@ -8,8 +8,9 @@ import (
 )
 
 const (
+	// It waits for no time: due_at is by when a callback must have come.
 	updateGroupWaiting = `
-UPDATE runs SET state = 5, members = $3
+UPDATE runs SET state = 5, members = $3, due_at = 0
 WHERE seq = $1 AND state = 3 AND number = $2 AND cancel_at IS NULL AND lane IS NOT NULL`
 	// What it brought is kept: a requeue may start it anew.
 	upsertGroupStarted = `
@@ -20,6 +21,15 @@ SET doc = COALESCE(groups.doc, excluded.doc), keep_of = NULL, depth = excluded.d
 	insertMember = `INSERT INTO members (parent, place, name, job, run, tail) VALUES ($1, $2, $3, $4, $5, $6)`
 	updateParent = `UPDATE runs SET parent = $2, place = $3 WHERE seq = $1`
 )
+
+// membersOf says of a run that has not started whether it is a group's: how many members it has is not
+// known yet.
+func membersOf(pool store.Pool) any {
+	if pool == store.PoolGroup {
+		return -1
+	}
+	return nil
+}
 
 // startGroup makes the members of a group, which waits for them now. stop: runs with an attempt under way
 // that is to end, for a member is bad already.
@@ -109,7 +119,7 @@ func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err er
 	run.Group, run.Place, run.RequeuedFrom = f.Run, place, of
 	bornWithoutJob(job, run)
 	if !of.IsNil() {
-		if err := takesPlace(tx, run); err != nil {
+		if err := requeuedBy(tx, run); err != nil {
 			return false, err
 		}
 	}

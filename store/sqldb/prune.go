@@ -232,9 +232,11 @@ func (s *Store) pruneRuns(
 			continue
 		}
 		needed, err := neededByGroup(tx, &row)
-		if err == nil && !needed {
-			last = at.seq
-			err = s.removeRun(tx, row)
+		if err != nil {
+			return 0, err
+		}
+		if needed {
+			continue
 		}
 		if err != nil {
 			return 0, err

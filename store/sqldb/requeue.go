@@ -27,8 +27,8 @@ func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submit
 	return out, err
 }
 
-// requeue changes nothing where it refuses a run that is not to start anew: there is no such run or job,
-// the run has not ended, its group ends, or another stands by its unique key.
+// requeue changes nothing where it refuses: there is no such run or job, the run has not ended, its group is
+// being cancelled, or another stands by its unique key.
 func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err error) {
 	row, err := s.runRow(tx, rq.Of)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err erro
 	if err := keepUnique(tx, job, rq.Unique, run); err != nil {
 		return out, err
 	}
-	if err := takesPlace(tx, run); err != nil {
+	if err := requeuedBy(tx, run); err != nil {
 		return out, err
 	}
 	if job.pool == store.PoolGroup {

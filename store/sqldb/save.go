@@ -163,6 +163,9 @@ func (v *saving) adopted(n named) error {
 }
 
 func (v *saving) putJob(p *store.PutJob) (store.SavedJob, error) {
+	if p.Job.Name == jobs.GroupJob {
+		return store.SavedJob{}, fmt.Errorf("job %q is the server's own: %w", p.Job.Name, store.ErrNotFound)
+	}
 	row, err := storedJobRow(v.tx, p.Job.Name)
 	if err != nil {
 		return store.SavedJob{}, err

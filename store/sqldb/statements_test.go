@@ -12,7 +12,7 @@ import (
 	"nightshift/store/sqlite"
 )
 
-func openNew(t *testing.T) store.Store {
+func openNew(t testing.TB) store.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "n.db"), sqlite.Config{})
 	check(t, err)
@@ -20,7 +20,7 @@ func openNew(t *testing.T) store.Store {
 	return s
 }
 
-func put(t *testing.T, s store.Store, docs ...string) {
+func put(t testing.TB, s store.Store, docs ...string) {
 	t.Helper()
 	var c store.Changes
 	for _, doc := range docs {

@@ -122,7 +122,7 @@ func (s *Store) upgrade(tx Tx, job *jobRow) (moved int, err error) {
 		}
 		moved += n
 	}
-	n, err := tx.Exec(updateDueVersion, job.id, job.version)
+	n, err := tx.Exec(updateDueVersion, job.id, job.version, membersOf(job.pool))
 	if err != nil {
 		return 0, err
 	}
@@ -141,7 +141,7 @@ func (s *Store) upgradeLane(tx Tx, job *jobRow, from *laneRow, key laneKey) (int
 	if err != nil {
 		return 0, err
 	}
-	n, err := tx.Exec(updateLaneVersion, from.id, to.id, job.version)
+	n, err := tx.Exec(updateLaneVersion, from.id, to.id, job.version, membersOf(job.pool))
 	return int(n), err
 }
 
@@ -167,7 +167,7 @@ func (s *Store) upgradeEach(
 			return 0, err
 		}
 		for _, seq := range seqs {
-			err := must(tx.Exec(updateRunVersion, seq, to.id, job.version, noneText(host)))
+			err := must(tx.Exec(updateRunVersion, seq, to.id, job.version, noneText(host), membersOf(job.pool)))
 			if err != nil {
 				return 0, err
 			}

@@ -137,6 +137,7 @@ var alertClaims = []claim{
 // alert makes the document of one.
 func (w *world) alert(name string) {
 	w.Helper()
+	w.jobs("tell")
 	_, err := w.Save(w.ctx, store.Changes{Documents: []store.PutDocument{{
 		Kind: store.KindAlert, Name: name, Doc: jobs.Raw(`{"on":["run.failed"],"run":"tell"}`),
 	}}}, w.by())

@@ -30,7 +30,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Claim", slices.Concat(claimClaims, turnClaims)},
 		{"Finish", slices.Concat(finishClaims, recoveryClaims)},
 		{"Follow", slices.Concat(spawnClaims, checkpointClaims)},
-		{"Groups", groupClaims},
+		{"Groups", slices.Concat(groupClaims, groupCancelClaims, groupRequeueClaims)},
 		{"Slices", slices.Concat(sliceClaims, sliceGateClaims)},
 		{"Waiting", slices.Concat(waitingClaims, leaseClaims)},
 		{"Underway", noteClaims},

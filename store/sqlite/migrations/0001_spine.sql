@@ -267,7 +267,7 @@ CREATE INDEX runs_failure ON runs (failure, dealt, seq) WHERE failure IS NOT NUL
 -- Failures: runs that retry.
 CREATE INDEX runs_retrying ON runs (seq) WHERE state = 4;
 -- Alerts: those that could not be told and that nobody has dealt with.
-CREATE INDEX runs_untold ON runs (dealt, seq) WHERE tells IS NOT NULL;
+CREATE INDEX runs_untold ON runs (tells, dealt, seq) WHERE tells IS NOT NULL;
 -- Requeues: the runs of an order, those that have not ended.
 CREATE INDEX runs_bulk ON runs (bulk, state) WHERE bulk IS NOT NULL;
 -- Groups: the runs of one; those of them that have not ended.

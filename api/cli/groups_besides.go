@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"nightshift/api/client"
+	"nightshift/api/wire"
+	"nightshift/jobs"
+)
+
+// besides is what there is to say of a run that does not stand in it.
+type besides struct {
+	beat  *jobs.Duration // the longest silence of one that waits for its callback; nil: any will do
+	group *shownGroup    // nil: it is none
+}
+
+// besides asks for it. What cannot be learned is left out: it is said of what nobody asked for.
+func (s *session) besides(c *client.Client, r *wire.Run) (b besides) {
+	if r.WaitingUntil != 0 {
+		b.beat = s.heartbeatOf(c, r)
+		return b
+	}
+	if g, err := s.groupOf(c, r, client.Page{Limit: 1000}); err == nil {
+		b.group = g
+	}
+	return b
+}
+
+// sentence says where a run stands, and in which group it does.
+func (b *besides) sentence(r *wire.Run, now time.Time) string {
+	said := why(r, now)
+	switch {
+	case b.group != nil:
+		said = clean(whyGroup(b.group, now))
+	case b.beat != nil:
+		said += fmt.Sprintf(" A heartbeat is due every %s.", b.beat)
+	}
+	if in := inGroup(r); in != "" {
+		said += " It is " + clean(in) + "."
+	}
+	return said
+}
+
+// members counts those of a group, and says how to see them; "": it is none.
+func (b *besides) members() string {
+	if b.group == nil {
+		return ""
+	}
+	return countsText(b.group.Members.Counts) + "; " + calledAs() + " groups show " + b.group.Run.ID.String()
+}
+
+// requeued says what becomes of the members of a group that is requeued, or of the group whose member or
+// merge is; "": it is neither.
+func (s *session) requeued(c *client.Client, of jobs.ID, body *wire.Requeue, run *wire.Run) string {
+	if !run.Group.IsNil() {
+		return s.takesPlace(c, run)
+	}
+	g, err := c.Members(s.ctx, of, client.Page{Limit: 1})
+	if err != nil || g.Counts.Members == 0 {
+		return ""
+	}
+	n := g.Counts
+	kept := n.Succeeded
+	if body.Reset || body.Payload != nil {
+		kept = 0
+	}
+	if again := n.Members - kept; kept > 0 {
+		return fmt.Sprintf("Of its %s %d succeeded: their results are kept, and %d run again.",
+			countOf(n.Members, "member"), kept, again)
+	}
+	return fmt.Sprintf("All of its %s run again.", countOf(n.Members, "member"))
+}
+
+// takesPlace says in whose place in which group a new run stands, and what that is good for.
+func (s *session) takesPlace(c *client.Client, run *wire.Run) string {
+	id := run.Group
+	if run.Member == nil {
+		return "It is " + inGroup(run) + "."
+	}
+	said := "It takes the place of " + clean(inGroup(run))
+	g, err := c.Members(s.ctx, id, client.Page{Limit: 1})
+	of, failed := c.Run(s.ctx, id, 0)
+	switch {
+	case err != nil || failed != nil:
+		return said + "."
+	case ended(&of) || len(g.Merges) > 0:
+		return said + ", which has been merged or has ended: when it has succeeded, " + calledAs() + " groups remerge " +
+			id.String() + " merges it in."
+	}
+	return said + ", which waits for it."
+}
