@@ -238,7 +238,8 @@ func (s *Store) pruneRuns(
 		if needed {
 			continue
 		}
-		if err != nil {
+		last = at.seq
+		if err := s.removeRun(tx, row); err != nil {
 			return 0, err
 		}
 	}
