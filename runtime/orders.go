@@ -12,7 +12,7 @@ import (
 const (
 	// orderStep is how many failures one transaction deals with. It takes some milliseconds, and as long
 	// again belongs to others.
-	orderStep = 50
+	orderStep = 100
 	// orderLook is how often orders are looked for that nobody has told of.
 	orderLook = time.Minute
 )
