@@ -122,6 +122,11 @@ func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err er
 		if err := requeuedBy(tx, run); err != nil {
 			return false, err
 		}
+		if run.OperationID != run.ID {
+			if err := continued(tx, run); err != nil {
+				return false, err
+			}
+		}
 	}
 	if err := s.insert(tx, job, run); err != nil {
 		return false, err

@@ -219,7 +219,7 @@ func requeuesGroup(w *world) {
 	id := g.Run.ID
 	w.succeedWith(w.memberLease(id, 0), "0")
 	w.fail(w.memberLease(id, 1))
-	w.fail(w.memberLease(id, 2))
+	w.fail(w.goOn(w.memberLease(id, 2), "1"))
 	w.endGroup(w.oneOver())
 	old := w.members(id)
 	under := w.requeueSame(old[1].ID)
@@ -243,8 +243,9 @@ func requeuesGroup(w *world) {
 	equal(w, "kept", words(list[0].ID, list[1].ID), words(old[0].ID, under))
 	equal(w, "whose they are", words(w.run(list[0].ID).Group, w.run(list[1].ID).Group, w.run(list[1].ID).Place), words(id, again, 1))
 	third := w.run(list[2].ID)
-	equal(w, "requeued", words(third.RequeuedFrom, third.OperationID, w.run(old[2].ID).RequeuedTo, third.Group),
-		words(old[2].ID, old[2].Run.OperationID, third.ID, again))
+	equal(w, "requeued", words(third.RequeuedFrom, third.OperationID, third.Continues, w.run(old[2].ID).RequeuedTo, third.Group),
+		words(old[2].ID, old[2].Run.OperationID, 1, third.ID, again))
+	equal(w, "failure behind it", *w.run(old[2].ID).Dealt, jobs.FailureRequeued)
 	w.wantStands(again, "succeeded, running, queued, queued; members, 0 merges")
 	w.wantStands(id, "succeeded, running, failed; over, 0 merges")
 	w.wantErr(w.Remove(w.ctx, old[0].ID, w.by()), store.ErrState)

@@ -147,6 +147,7 @@ func (m *model) delete(name string, now jobs.Time) (cancelled int, err error) {
 		default:
 			r.endIdle(now, jobs.ByJobDeleted, "the job was deleted")
 			m.cancelIdle(r, now)
+			m.ended(r, now)
 			cancelled++
 		}
 	}

@@ -80,6 +80,10 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		t.Parallel()
 		Walk(t, open, 2000)
 	})
+	t.Run("RandomWalkOfGroups", func(t *testing.T) {
+		t.Parallel()
+		WalkGroups(t, open, 400)
+	})
 }
 
 // claim is a sentence about stores and the test of it.
