@@ -15,8 +15,6 @@ const (
 	// row are kept.
 	keepTold      = 400 * 24 * time.Hour
 	keepToldKeyed = 90 * 24 * time.Hour
-
-	alertMinute = time.Minute
 )
 
 // AlertKey names something that is kept for an alert.
@@ -118,13 +116,6 @@ type toldDoc struct {
 	Folds []string `json:"folds,omitempty"` // that hold some not told of yet
 }
 
-// rateDoc is kept of the messages of the last minute. Times are kept as what they are before AlertMark.At,
-// which moves as the wall clock is set.
-type rateDoc struct {
-	Ages   []int64    `json:"ages,omitempty"`   // of messages, oldest first, milliseconds
-	Digest *alertNote `json:"digest,omitempty"` // of those that found no room
-}
-
 // AlertBook works out what one alert tells. It holds what is kept for the alert, as far as it was asked
 // for: what Needs names is to be read first. Not safe for concurrent use.
 type AlertBook struct {
@@ -146,12 +137,6 @@ type toldRow struct {
 	toldDoc
 	there, changed bool
 	at             Time
-}
-
-type rateRow struct {
-	sent           []Time
-	digest         *alertNote
-	there, changed bool
 }
 
 // NewAlertBook is empty. source is where the server is reached.
@@ -371,40 +356,6 @@ func (f *foldRow) add(of string, n *alertNote) {
 	f.Parts[i].Note = f.Parts[i].Note.add(n)
 }
 
-// send tells of something if there is room in this minute, else with the digest.
-func (b *AlertBook) send(n *alertNote, now Time) {
-	r := b.rate
-	r.forget(now)
-	if r.digest == nil && len(r.sent) < MaxAlertMessages {
-		b.emit(n)
-		r.sent = append(r.sent, now)
-		return
-	}
-	r.digest = r.digest.collect(b.plan.Alert.Name, n)
-	b.flush(now)
-}
-
-// flush tells the digest where there is room.
-func (b *AlertBook) flush(now Time) {
-	r := b.rate
-	if r.digest == nil || len(r.sent) >= MaxAlertMessages {
-		return
-	}
-	b.emit(r.digest)
-	r.sent, r.digest = append(r.sent, now), nil
-}
-
-// forget drops messages that are older than a minute.
-func (r *rateRow) forget(now Time) {
-	r.changed = true
-	for i := range r.sent {
-		r.sent[i] = min(r.sent[i], now)
-	}
-	r.sent = slices.DeleteFunc(r.sent, func(at Time) bool { return now.Sub(at) >= alertMinute })
-}
-
-func (b *AlertBook) emit(n *alertNote) { b.messages = append(b.messages, n.message(b.source)) }
-
 // Due does what is to be done about a mark by now.
 func (b *AlertBook) Due(key AlertKey, now Time) {
 	switch key.Sort {
@@ -458,22 +409,4 @@ func (b *AlertBook) Changed() (list []AlertMark) {
 		return strings.Compare(x.Sort+"\n"+x.Key, y.Sort+"\n"+y.Key)
 	})
 	return list
-}
-
-// mark is due when there is room for the digest, or when all of it is over.
-func (r *rateRow) mark() AlertMark {
-	m := AlertMark{AlertKey: AlertKey{AlertRate, ""}}
-	if len(r.sent) == 0 {
-		return m
-	}
-	m.At = r.sent[len(r.sent)-1].Add(alertMinute)
-	if r.digest != nil {
-		m.At = r.sent[0].Add(alertMinute)
-	}
-	d := rateDoc{Digest: r.digest}
-	for _, at := range r.sent {
-		d.Ages = append(d.Ages, int64(m.At-at))
-	}
-	m.Doc = AppendJSON(nil, &d)
-	return m
 }

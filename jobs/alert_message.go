@@ -236,7 +236,7 @@ func withOthers(data, event Raw) Raw {
 	if !ok || list || len(event) > maxEventData {
 		return data
 	}
-	data = bytes.TrimSuffix(data, []byte("}"))
+	data = slices.Clip(bytes.TrimSuffix(data, []byte("}"))) // what was given stays as it is
 	for _, p := range parts {
 		if inMessages[p.key] {
 			continue

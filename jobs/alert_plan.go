@@ -102,6 +102,7 @@ type AlertEvent struct {
 
 	facts   reflect.Value // of alertFactsType; the zero value: not read yet
 	machine machine
+	meter   meter
 	said    eventSaid
 	read    bool // said is
 }
@@ -151,12 +152,13 @@ func (e *AlertEvent) env() reflect.Value {
 			e.facts.Elem().Field(i).Set(reflect.ValueOf(v))
 		}
 	}
+	e.facts.Elem().Field(len(alertNames)).Set(reflect.ValueOf(&e.meter))
 	return e.facts
 }
 
 func (e *AlertEvent) run(p *program) (any, error) {
 	env := e.env()
-	env.Elem().Field(len(alertNames)).Set(reflect.ValueOf(&meter{left: evalBudget}))
+	e.meter.left = evalBudget
 	e.machine.MemoryBudget = vmMemoryBudget
 	value, err := e.machine.Run(p.code, env.Interface())
 	if err != nil {

@@ -287,6 +287,10 @@ func TestAlertThatCannotBeToldRaisesOneEventAndThatNone(t *testing.T) {
 			if !strings.Contains(string(events[1].Data), fmt.Sprintf(`"alert":"alert-0","job":"tell"`)) {
 				t.Errorf("the event is %s", events[1].Data)
 			}
+			n, newest, err := s.rt.Undelivered(context.Background())
+			if err != nil || n != 2 || s.run(newest).Tells != jobs.TellsUndelivered {
+				t.Errorf("%d are undelivered, the newest %s, %v", n, newest, err)
+			}
 			if err := s.rt.Health(context.Background()); err != nil {
 				t.Errorf("it is not well for that: %v", err)
 			}
@@ -321,105 +325,6 @@ func TestAlertIsTriedForADayWhateverMaxAttemptsSays(t *testing.T) {
 			t.Errorf("the last decision is %+v", last)
 		}
 	})
-}
-
-// dying is a store that is killed at a step of the alerts, before or behind what it keeps there.
-type dying struct {
-	store.Store
-	left   int // steps until then
-	behind bool
-	full   bool // it is not killed, but undoes the step
-	died   chan struct{}
-}
-
-func (d *dying) KeepAlerts(ctx context.Context, step store.AlertStep) ([]store.Submitted, error) {
-	d.left--
-	switch {
-	case d.left != 0:
-		return d.Store.KeepAlerts(ctx, step)
-	case d.full:
-		return nil, store.ErrFull
-	case d.behind:
-		if _, err := d.Store.KeepAlerts(ctx, step); err != nil {
-			return nil, err
-		}
-	}
-	close(d.died)
-	return nil, store.ErrClosed
-}
-
-func TestServerThatDiesBetweenAnyTwoStepsTellsExactlyOnce(t *testing.T) {
-	for _, how := range []string{"before", "behind", "undone"} {
-		for step := 1; step <= 6; step++ {
-			t.Run(fmt.Sprintf("%s step %d", how, step), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					k := &teller{}
-					s := newServer(t, k.run)
-					st := &dying{
-						Store: s.st, left: step, behind: how == "behind", full: how == "undone", died: make(chan struct{}),
-					}
-					s.revive(st)
-					s.put(tellJob)
-					s.put(onceJob)
-					s.alert("x", failures)
-					s.rt.Start()
-					defer s.stop()
-					alive := true
-					pass := func(d time.Duration) {
-						time.Sleep(d)
-						synctest.Wait()
-						select {
-						case <-st.died:
-							if alive {
-								alive = false
-								if err := s.rt.Stop(nil); err != nil {
-									t.Error(err)
-								}
-								s.revive(s.st)
-								s.rt.Start()
-							}
-						default:
-						}
-					}
-					s.fails()
-					pass(time.Second)
-					s.fails()
-					pass(time.Second)
-					s.fails()
-					pass(11 * time.Minute)
-					s.succeeds()
-					pass(time.Second)
-					s.fails()
-					pass(time.Hour)
-					want := "run.failed 1, run.failed 2, run.recovered 3, run.failed 1"
-					s.wantTold(k, "in all", want)
-				})
-			})
-		}
-	}
-}
-
-func TestThrottleDoesNotFollowTheWallClock(t *testing.T) {
-	for _, step := range []time.Duration{-48 * time.Hour, 48 * time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			k, clock := &teller{}, &settable{}
-			s := newServer(t, k.run)
-			s.wall(clock)
-			s.put(tellJob)
-			s.put(onceJob)
-			s.alert("x", failures)
-			s.rt.Start()
-			defer s.stop()
-			s.fails()
-			time.Sleep(time.Minute)
-			s.fails()
-			clock.set(step)
-			time.Sleep(8 * time.Minute)
-			s.wantTold(k, "before the throttle is over", "run.failed 1")
-			time.Sleep(time.Minute + time.Second)
-			s.wantTold(k, "when it is", "run.failed 1, run.failed 1")
-		})
-	}
 }
 
 func TestNewAlertTellsOfNothingBefore(t *testing.T) {

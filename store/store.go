@@ -374,7 +374,7 @@ type AuditEntry struct {
 	At    jobs.Time
 	Actor string
 	// Action is put, adopt (into a set), delete, pause, resume, cancel, requeue, run-now,
-	// upgrade-runs, remove, rotate-key.
+	// upgrade-runs, remove, rotate-key, test.
 	Action string
 	Kind   string // job, policy, run, token, secret, server
 	Name   string

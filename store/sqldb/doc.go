@@ -126,4 +126,19 @@
 //   - A failure is pruned by the time since it was dealt with; an open or a requeued one never is.
 //   - failure_groups.ignored says that failures that are alike are born ignored: they raise no event. Those
 //     that came so are marked (dealings.came), and opened when the time is over.
+//
+// # What is told
+//
+// The end of a run is an event in the same transaction (tellEnded): failed for good, recovered, or succeeded
+// where an alert asks. streaks counts failed runs in a row by job, schedule and what alerts count by; which
+// jobs have any is in memory, so that a success after a success asks nothing. A run of an alert is counted
+// nowhere, and raises nothing but alert.undelivered; one that tells of that raises nothing.
+//
+// The loop that tells reads events behind its cursor (meta), and keeps in one transaction how far it has come,
+// what it told and has still to tell (folds), and the runs that tell.
+//
+//   - The step is kept only where the cursor is the one that it was decided by: so each event is taken in once.
+//   - folds.at is a wait given as a duration: it moves as the wall clock is set, and what stands beside it is
+//     kept as what it is before it.
+//   - Of an alert that is gone there are no folds and no streaks. One that is made knows after which event.
 package sqldb

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -190,5 +191,42 @@ func undoneOften(t *testing.T) func(testing.TB) store.Store {
 			return rand.IntN(90) - 60
 		})
 		return pruning{s, &prunes}
+	}
+}
+
+// What failed in a row is known in memory: a claim that is undone must not leave it there.
+func TestStreaksAreAsTheyWereAfterAClaimThatIsUndone(t *testing.T) {
+	s := openNew(t)
+	put(t, s, `{"name":"a","script":{"source":"true"}}`)
+	enqueue(t, s, jobs.NewIDs(0, func() uint64 { return 1 }), "a", 4)
+	out, err := s.Claim(t.Context(), store.Claim{Now: now, Free: [store.Pools]int{9, 9, 9}})
+	check(t, err)
+	end := func(i int, failure *jobs.Failure) {
+		f := finishOf(out.Leases[i], now)
+		if failure != nil {
+			f.Transition = jobs.Transition{State: jobs.Failed, Outcome: jobs.OutcomeFailed, Error: failure}
+		}
+		undoneTwice(t, s, store.Claim{Now: now, Finished: []store.Finish{f}})
+	}
+	broken := &jobs.Failure{Kind: jobs.FailExit, Type: "exit", Message: "exit code 1"}
+	end(0, broken)
+	end(1, broken)
+	end(2, nil)
+	end(3, nil)
+	events, err := s.Events(t.Context(), 0, 9)
+	check(t, err)
+	var types []string
+	for _, e := range events {
+		types = append(types, e.Type)
+	}
+	if got := strings.Join(types, " "); got != "run.failed run.failed run.recovered" {
+		t.Fatalf("events are %s", got)
+	}
+	var failed jobs.RunFailed
+	var recovered jobs.RunRecovered
+	check(t, jobs.DecodeLenient(events[1].Data, &failed))
+	check(t, jobs.DecodeLenient(events[2].Data, &recovered))
+	if failed.InARow != 2 || recovered.InARow != 2 {
+		t.Errorf("%s, %s", events[1].Data, events[2].Data)
 	}
 }
