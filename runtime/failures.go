@@ -92,15 +92,3 @@ func (r *Runtime) orderedRequeue(ctx context.Context, b *store.Bulk, run *jobs.R
 	}
 	return out
 }
-
-// reopenIgnored opens failures that came while those alike were ignored, once the time for that is over.
-func (r *Runtime) reopenIgnored() {
-	opened, err := r.store.ReopenIgnored(r.stopping, r.Now())
-	if opened > 0 {
-		r.log.Info("failures are open that came while those alike were ignored", "groups", opened)
-		r.hub.changedEvents()
-	}
-	if r.wroteIdle(err) != nil && r.stopping.Err() == nil {
-		r.log.Warn("ignored failures could not be opened: tried again in a minute", "error", err)
-	}
-}

@@ -34,7 +34,6 @@ func (r *Runtime) maintain() {
 			return
 		case <-house.C:
 			r.prune()
-			r.reopenIgnored()
 			r.letGoReadable()
 			idle := r.clock.ran()-time.Duration(r.lastWork.Load()) > houseEvery
 			if idle && truncated {

@@ -13,8 +13,8 @@ import (
 	"nightshift/store"
 )
 
-// onceJob fails for good at its first failure.
-const onceJob = `{"name":"a","webhook":{"url":"http://127.0.0.1:9/"},"retry":{"max_attempts":1}}`
+// failsOnce fails for good at its first failure.
+const failsOnce = `{"name":"a","webhook":{"url":"http://127.0.0.1:9/"},"retry":{"max_attempts":1}}`
 
 // receiver fails until it is well, and notes what it got then.
 type receiver struct {
@@ -98,7 +98,7 @@ func TestOrderDripsItsRunsAndGoesOnAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &receiver{}
 		s := newServer(t, r.run)
-		s.put(onceJob)
+		s.put(failsOnce)
 		s.rt.Start()
 		s.failures(12)
 		r.heal()
@@ -133,7 +133,7 @@ func TestOrderOfFailuresThatFailAgainIsCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &receiver{}
 		s := newServer(t, r.run)
-		s.put(onceJob)
+		s.put(failsOnce)
 		s.rt.Start()
 		defer s.stop()
 		s.failures(300)
@@ -157,7 +157,7 @@ func TestOrderIsCalledOffAndWhatItHasNotBegunIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &receiver{}
 		s := newServer(t, r.run)
-		s.put(onceJob)
+		s.put(failsOnce)
 		s.rt.Start()
 		defer s.stop()
 		s.failures(20)
@@ -180,7 +180,7 @@ func TestOrderIsCalledOffAndWhatItHasNotBegunIsOpen(t *testing.T) {
 func TestSampleShowsWhatAnOrderWouldDo(t *testing.T) {
 	r := &receiver{}
 	s := newServer(t, r.run)
-	s.put(onceJob)
+	s.put(failsOnce)
 	s.rt.Start()
 	defer s.stop()
 	s.failures(7)
@@ -210,11 +210,11 @@ func TestOrderLeavesWhatItCannotRequeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &receiver{}
 		s := newServer(t, r.run)
-		s.put(onceJob)
+		s.put(failsOnce)
 		s.rt.Start()
 		defer s.stop()
 		ids := s.failures(3)
-		s.put(strings.Replace(onceJob, `{"name"`, `{"concurrency":{"limit":1,"key":"payload.n + 1"},"name"`, 1))
+		s.put(strings.Replace(failsOnce, `{"name"`, `{"concurrency":{"limit":1,"key":"payload.n + 1"},"name"`, 1))
 		r.heal()
 		id := s.order(store.Bulk{Action: store.BulkRequeue, IDs: ids[:2], Patch: jobs.Raw(`{"n":"no number"}`)})
 		info := s.awaitOver(id)
@@ -231,7 +231,7 @@ func TestSuccessResolvesEarlierFailuresWhereTheJobSaysSo(t *testing.T) {
 	for _, says := range []bool{true, false} {
 		r := &receiver{}
 		s := newServer(t, r.run)
-		doc := onceJob
+		doc := failsOnce
 		if says {
 			doc = strings.Replace(doc, `{"name"`, `{"resolve_on_success":true,"name"`, 1)
 		}
@@ -256,7 +256,7 @@ func TestIgnoredFailuresThatCameAreOpenOnceTheTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &receiver{}
 		s := newServer(t, r.run)
-		s.put(onceJob)
+		s.put(failsOnce)
 		s.rt.Start()
 		defer s.stop()
 		id := s.failures(1)[0]

@@ -90,7 +90,9 @@ func (cmd failuresListCmd) Run(s *session) error {
 	}
 	var open int
 	var atLeast bool
+	var caller *client.Client
 	return ask(s, func(c *client.Client) (list wire.Failures, err error) {
+		caller = c
 		if cmd.AllStatuses {
 			list, err = cmd.ofAll(s, c, filter)
 		} else {
@@ -106,6 +108,7 @@ func (cmd failuresListCmd) Run(s *session) error {
 		}
 		s.more(list.Next)
 		s.sayOpen(open, atLeast, cmd.Job)
+		s.saySilence(caller)
 	})
 }
 
