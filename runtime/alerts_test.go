@@ -284,7 +284,7 @@ func TestAlertThatCannotBeToldRaisesOneEventAndThatNone(t *testing.T) {
 			if got := strings.Join(types, " "); err != nil || got != "run.failed alert.undelivered" || k.calls != 2 {
 				t.Errorf("%d: events %s, %d calls, %v", status, got, k.calls, err)
 			}
-			if !strings.Contains(string(events[1].Data), fmt.Sprintf(`"alert":"alert-0","job":"tell"`)) {
+			if !strings.Contains(string(events[1].Data), `"alert":"alert-0","job":"tell"`) {
 				t.Errorf("the event is %s", events[1].Data)
 			}
 			n, newest, err := s.rt.Undelivered(context.Background())
