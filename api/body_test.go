@@ -154,11 +154,21 @@ func TestNoRouteActsOnAQueryItDoesNotKnow(t *testing.T) {
 	ts.hook("a", ok(`1`))
 	id := ts.enqueue("a", "")
 	ts.until(id, "succeeded")
+	ts.flakyJob("b")
+	failed := ts.failed("b", `{}`)
+	order := ts.call("POST", "/v1/failures/resolve", `{"ids":["`+failed+`"]}`).want(202).field("id")
 	for _, r := range ts.api.routes {
 		if r.opens == 0 {
 			continue
 		}
-		path := strings.NewReplacer(":name", "a", ":id", id, ":version", "1").Replace(r.path)
+		of := id
+		switch {
+		case strings.HasPrefix(r.path, "/v1/failures/"):
+			of = failed
+		case strings.HasPrefix(r.path, "/v1/requeues/"):
+			of = order
+		}
+		path := strings.NewReplacer(":name", "a", ":id", of, ":version", "1").Replace(r.path)
 		got := ts.call(r.method, path+"?zzz=1", "{}")
 		if text := got.problem(probInvalid); !strings.Contains(text, "query.zzz: unknown") {
 			t.Errorf("%s %s: %s", r.method, r.path, got.body)

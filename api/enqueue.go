@@ -248,7 +248,7 @@ func (c *call) checkBatch(reqs []jobs.Request) (faults []jobs.Fault) {
 			faults = append(faults, jobs.Fault{
 				Location: fmt.Sprintf("runs[%d].job", i), Message: "is missing: want the name of a job",
 			})
-		case !c.who.reaches(req.Job):
+		case !c.who.reaches(req.Job), req.Job == jobs.GroupJob: // whose runs bring what they are made of
 			f := unknownJob(i)
 			f.Location = strings.TrimPrefix(f.Location, "body.")
 			faults, req.Job = append(faults, f), "" // its keys are not looked at

@@ -350,3 +350,21 @@ func TestStreamOfEventsEndsWithItsToken(t *testing.T) {
 	}
 	ts.await("the stream to be given back", func() bool { return ts.api.streams.Load() == 0 })
 }
+
+// What the list answers is checked against the description on the way.
+func TestEventsOfWhatIsStuckAndLateAreListed(t *testing.T) {
+	ts := newTestServer(t)
+	for _, e := range sampleWatched() {
+		err := ts.rt.Store().Happened(t.Context(), store.Event{
+			At: ts.rt.Now(), Type: e.Type, Subject: e.Subject, Data: e.Data,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list struct{ Items []jobs.CloudEvent }
+		ts.call("GET", "/v1/events?type="+e.Type, "").want(200).into(&list)
+		if len(list.Items) != 1 || list.Items[0].Subject != e.Subject || string(list.Items[0].Data) != string(e.Data) {
+			t.Errorf("of the type %s there are %+v", e.Type, list.Items)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -29,6 +31,15 @@ type sampleKey struct {
 	id     string
 	status int
 	media  string
+}
+
+// joined are the examples of all tables.
+func joined(tables ...map[sampleKey][]sample) map[sampleKey][]sample {
+	all := map[sampleKey][]sample{}
+	for _, table := range tables {
+		maps.Copy(all, table)
+	}
+	return all
 }
 
 // samplesOf are the examples of a body (status 0) or an answer.
@@ -140,6 +151,8 @@ var paramExamples = map[string]any{
 	"error_type": "ValidationError", "trigger": "api", "since": "2026-11-29T00:00:00Z",
 	"until": "2026-11-30T00:00:00Z", "q": "timed out", "key": "Yk3vZ0o2l4Qd3mJ8rTn1Vw",
 
+	"fingerprint": sampleFingerprint, "status": "open",
+
 	"door": "github", "secret": "a-long-random-text",
 
 	"type": "dependency.opened", "after": 411,
@@ -154,6 +167,8 @@ var paramExamples = map[string]any{
 // paramExample is the example of a parameter of a route; nil: none.
 func paramExample(r *route, name string) any {
 	switch {
+	case strings.HasPrefix(r.path, "/v1/requeues") && name == "id":
+		return sampleOrderID
 	case r.tag == "tokens" && name == "name":
 		return "deploy"
 	case r.tag == "secrets" && name == "name":

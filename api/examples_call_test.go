@@ -83,6 +83,8 @@ func (ts *testServer) stage(r *route) map[string]string {
 		ts.call("POST", "/v1/server/drain", "").want(200)
 	} else if r.tag == "groups" && strings.Contains(r.path, ":id") {
 		params["id"] = ts.endedGroup()
+	} else if r.tag == "failures" {
+		ts.stageFailure(r, params)
 	} else if strings.Contains(r.path, ":id") {
 		params["id"] = ts.enqueue("nightly-sync", `{"delay":"1h"}`)
 	}
@@ -90,6 +92,17 @@ func (ts *testServer) stage(r *route) map[string]string {
 		ts.call("POST", "/v1/runs/"+params["id"]+"/cancel", "").want(200)
 	}
 	return params
+}
+
+// stageFailure makes what a call about failures needs: one, and an order that is to deal with it.
+func (ts *testServer) stageFailure(r *route, params map[string]string) {
+	ts.t.Helper()
+	params["failed"] = ts.failedRun()
+	params["id"] = params["failed"]
+	if strings.HasPrefix(r.path, "/v1/requeues/") {
+		order := `{"ids":["` + params["id"] + `"],"rate":"1/h"}`
+		params["id"] = ts.call("POST", "/v1/failures/requeue", order).want(202).field("id")
+	}
 }
 
 // holder is the header of who may call a route that has been staged: the attempt, or the admin.

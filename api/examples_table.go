@@ -8,7 +8,7 @@ import (
 const samplePush = `{"ref": "refs/heads/main", "repository": {"full_name": "acme/warehouse"}}`
 
 // samples are the examples of bodies, and of answers where the one of their type would not do.
-var samples = map[sampleKey][]sample{
+var samples = joined(map[sampleKey][]sample{
 	{id: "create-job"}: {
 		{"webhook", "A webhook that exists already", jobs.Raw(`{
 			"name": "nightly-sync",
@@ -345,4 +345,4 @@ var samples = map[sampleKey][]sample{
 		`{"openapi": "3.1.0", "info": {"title": "Nightshift", "version": "1.0.0"}, "paths": {}}`,
 	)}},
 	{"get-docs", 200, "text/html; charset=utf-8"}: {{"beginning", "", "<!doctype html>\n<html lang=\"en\">"}},
-}
+}, failureSamples())

@@ -196,6 +196,12 @@ var typeSamples = map[reflect.Type]func() any{
 	reflect.TypeFor[wire.Jobs](): func() any {
 		return wire.Jobs{Items: []*jobs.Job{sampleListedJob()}, Limit: 50}
 	},
+	reflect.TypeFor[wire.Failures](): func() any {
+		return wire.Failures{Items: []wire.FailureRow{sampleFailureRow()}, Limit: 50}
+	},
+	reflect.TypeFor[wire.FailureGroups](): func() any {
+		return wire.FailureGroups{Items: []wire.FailureGroup{sampleFailureGroup()}, Limit: 50}
+	},
 	reflect.TypeFor[wire.Deleted]():  func() any { return wire.Deleted{CancelledRuns: 2} },
 	reflect.TypeFor[wire.Upgraded](): func() any { return wire.Upgraded{UpgradedRuns: 12} },
 	reflect.TypeFor[jobs.Version]():  func() any { return sampleVersion() },
@@ -251,7 +257,7 @@ var typeSamples = map[reflect.Type]func() any{
 		}}, Limit: 50}
 	},
 	reflect.TypeFor[wire.Events](): func() any {
-		return wire.Events{Items: []jobs.CloudEvent{sampleLate(), sampleEvent(), sampleMissed()}, Limit: 50}
+		return wire.Events{Items: append(sampleWatched(), sampleLate(), sampleEvent(), sampleMissed()), Limit: 50}
 	},
 	reflect.TypeFor[wire.Status](): func() any { return wire.Status{Status: "ok"} },
 	reflect.TypeFor[wire.Watch](): func() any {

@@ -34,9 +34,10 @@ var fieldDocs = map[string]string{
 	"Job.inbound":    "Doors: POST /in/JOB/NAME makes a run where the sender's signature is right",
 	"Job.on_success": "Runs of other jobs that are made when a run of this one has succeeded",
 
-	"Webhook.url":              "http or https; may hold {{ expression }}",
-	"Webhook.headers":          "One set here wins over ours of that name; values may hold {{ expression }}",
-	"Webhook.body":             "A text, or JSON, with {{ expression }}; left out: the payload as it came",
+	"Webhook.url":     "http or https; may hold {{ expression }}",
+	"Webhook.headers": "One set here wins over ours of that name; values may hold {{ expression }}",
+	"Webhook.body": "A text, or JSON, with {{ expression }}, such as {{ slack(payload) }} of what an alert tells; left out: the " +
+		"payload as it came",
 	"Webhook.success":          "An expression over http and the run that says whether an answer is a success",
 	"Webhook.signing_secret":   `One such as "{{ secrets.SIGN }}", or a list of two while one is rotated`,
 	"Webhook.follow_redirects": "307 and 308, 3 at most",
@@ -52,8 +53,8 @@ var fieldDocs = map[string]string{
 	"Mail.to":      "Addresses; may hold {{ expression }}",
 	"Mail.cc":      "Addresses that get a copy",
 	"Mail.from":    "Left out: the server's --mail-from",
-	"Mail.subject": "One line; may hold {{ expression }}",
-	"Mail.body":    "Text; may hold {{ expression }}",
+	"Mail.subject": "One line; may hold {{ expression }}, such as {{ text(payload, 1) }} of what an alert tells",
+	"Mail.body":    "Text; may hold {{ expression }}, such as {{ text(payload) }} of what an alert tells",
 
 	"GroupRequest.delay":           "Start that much later; or run_at",
 	"GroupRequest.run_at":          "Start then; or delay",
@@ -121,11 +122,16 @@ var fieldDocs = map[string]string{
 	"Job.dependencies": "What its runs share with those of other jobs, by name; 10 at most. They come to be by " +
 		"being named. The host:port of a webhook is one by itself and is not named here",
 	"Job.checkpoint": "How long what its runs have saved is kept, and who shares it",
+	"Job.long_after": "A run that has not ended that long after its first attempt started makes the event run.long, once. " +
+		"It counts as it is then. Left out: nobody is told",
 	"Job.retry":      "When a failed attempt is tried again",
 	"Job.retain":     "How long ended runs are kept",
 	"Job.version":    "Grows when what is executed changes",
 	"Job.paused":     "Nothing of it starts",
 	"Job.pause_note": "Why it is paused",
+
+	"Job.resolve_on_success": "true: a success resolves earlier open failures: of a run that a schedule made those of that " +
+		"schedule, of any other all of the job",
 
 	"Job.schedules": "When runs of it are made, by a cron line or an interval: each is the schedule JOB:NAME. Others may " +
 		"stand by themselves",
@@ -226,6 +232,14 @@ var fieldDocs = map[string]string{
 	"Failure.message":  "One line",
 	"Failure.stack":    "The trace, as it was printed or reported",
 	"Failure.reported": "What the job itself said of another try",
+
+	"*.error_kind":      "Its sort: timeout, connection, http, exit and so on, as in the error of a run",
+	"*.error_type":      "The exception's class, as reported or read from a trace; else the kind",
+	"*.fingerprint":     "The same for failures that are alike: of job, kind, type and message without numbers and ids",
+	"FailureFilter.job": "Its name",
+	"Order.action":      "What is done to the failures",
+	"OrderSample.job":   "The job's name",
+	"OrderSkip.reason":  "Why it was left as it was",
 
 	"HTTPFailure.status":   "Of the answer",
 	"HTTPFailure.headers":  "By lower-case name",

@@ -42,7 +42,7 @@ var fieldRules = map[string]object{
 	"Alert.run":      {"pattern": namePattern},
 	"Alert.on":       {"minItems": 1, "uniqueItems": true, "items": object{"type": "string", "enum": jobs.EventTypes}},
 	"Alert.throttle": {"default": "10m"},
-	"Alert.after":    {"minimum": 1, "maximum": 1000, "default": 1},
+	"Alert.after":    {"minimum": 0, "maximum": 1000, "default": 1},
 
 	"Schedule.name":     {"pattern": namePattern},
 	"Schedule.job":      {"pattern": namePattern},

@@ -114,6 +114,13 @@ jobs:
   b: {script: x, unique: {key: payload.order_id, while: 1d, on_conflict: reject}, dependencies: [stripe, warehouse]}
   c: {script: x, unique: {}, concurrency: null, rate: null, dependencies: []}
 `),
+		"alerts alone": []byte("alerts: [{name: a, on: [run.failed], run: b, throttle: null, after: 0}]\n"),
+		"alerts": []byte(`
+jobs: {tell: {webhook: {url: 'https://example.com/', body: "{{ slack(payload) }}"}}}
+alerts:
+  all: {on: [run.failed, run.recovered, alert.undelivered], run: tell, if: null, key: null}
+  team: {on: [run.failed], if: labels.team == "data", run: tell, throttle: 0s, after: 1000, key: labels.customer}
+`),
 		"queues alone":    []byte("queues: [{name: a}]\n"),
 		"schedules alone": []byte("schedules: [{name: a, job: b, cron: '@daily', every: null}]\n"),
 		"schedules": []byte(`
@@ -167,6 +174,10 @@ func TestFilesThatAreRefusedDoNotFitTheSchema(t *testing.T) {
 		`{"jobs":[{"name":"a","webhook":"ftp://x"}]}`, `{"jobs":[{"name":"a","webhook":{"url":7}}]}`,
 		`{"jobs":[{"name":"a","webhook":{"url":"http://x/","method":"post"}}]}`, `{"jobs":[{"name":"a","script":{}}, 1]}`,
 		`{"jobs":[],"defaults":{"name":"a"}}`, `{"jobs":[],"defaults":{"timezone":5}}`, `{"jobs":[],"timezone":"UTC"}`, `{"jobs":[],"defaults":5}`,
+		`{"alerts":{"a":{"on":["run.failed"]}}}`, `{"alerts":{"a":{"run":"b"}}}`, `{"alerts":{"a":{"on":[],"run":"b"}}}`,
+		`{"alerts":{"a":{"on":["run.faild"],"run":"b"}}}`, `{"alerts":{"a":{"on":["run.failed"],"run":"B"}}}`,
+		`{"alerts":{"a":{"on":["run.failed"],"run":"b","after":1001}}}`, `{"alerts":{"a":{"on":["run.failed"],"run":"b","throttle":10}}}`,
+		`{"alerts":{"a":{"on":["run.failed"],"run":"b","job":"c"}}}`, `{"alerts":[{"on":["run.failed"],"run":"b"}]}`,
 		`{"policies":{"a":{"policy":"b"}}}`, `{"policies":[{}]}`, `{"policies":{"a":{"max_attempts":0}}}`,
 		job(`,"webhook":"http://x/"`), job(`,"timeout":90`), job(`,"timeout":"90"`), job(`,"timeout":"1y"`), job(`,"timeout":""`),
 		job(`,"priority":101`), job(`,"priority":"high"`), job(`,"priority":1.5`), job(`,"labels":{"a":1}`),

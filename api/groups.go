@@ -47,10 +47,23 @@ func (c *call) readGroup(rq *runtime.GroupRequest) (keyAt string, err error) {
 	switch {
 	case err != nil:
 		return keyAt, err
-	case len(p.faults) == 1 && more == nil && len(body.Payload) > jobs.MaxPayload:
+	case more == nil && len(p.faults) == tooLargeIn(&body):
 		return keyAt, tooLarge(p.faults)
 	}
 	return keyAt, invalid(jobs.Besides(p.faults, more))
+}
+
+// tooLargeIn counts the payloads of a group that are too large.
+func tooLargeIn(g *wire.RunGroup) (n int) {
+	for i := range g.Members {
+		if len(g.Members[i].Payload) > jobs.MaxPayload {
+			n++
+		}
+	}
+	if len(g.Payload) > jobs.MaxPayload {
+		n++
+	}
+	return n
 }
 
 // eachJob gives each job that a group names, and where.
@@ -136,7 +149,7 @@ func listMembers(c *call) error {
 	if err != nil {
 		return within("query", err)
 	}
-	view := c.viewGroup(g)
+	view := c.viewGroup(r, g)
 	view.Next, view.Limit, view.Items = orNull(next), page.Limit, make([]wire.GroupMember, 0, len(items))
 	for i := range items {
 		if c.mayMember(&items[i]) {
@@ -154,8 +167,8 @@ func (c *call) mayMember(m *store.GroupMember) bool {
 	return c.who.may(m.Run)
 }
 
-// viewGroup is how a group stands, without its members.
-func (c *call) viewGroup(g *store.GroupInfo) *wire.GroupMembers {
+// viewGroup is how the group of a run stands, without its members.
+func (c *call) viewGroup(of *jobs.Run, g *store.GroupInfo) *wire.GroupMembers {
 	t := g.Tally
 	if g.Phase == store.GroupNew {
 		n := len(g.Doc.Members)
@@ -166,6 +179,9 @@ func (c *call) viewGroup(g *store.GroupInfo) *wire.GroupMembers {
 			Members: t.Members, Succeeded: t.Succeeded, Failed: t.Failed, Missing: t.Missing, Unfinished: t.Unfinished,
 		},
 		Need: g.Doc.Need.Of(t.Members), Deadline: g.Deadline, Merges: []jobs.ID{},
+	}
+	if d := g.Doc.Deadline; d != nil && view.Deadline == 0 && of.StartedAt != 0 {
+		view.Deadline = of.StartedAt.Add(d.Std()) // nothing waits for it any more
 	}
 	if g.Doc.Merge != nil {
 		view.Merge = &g.Doc.Merge.Job

@@ -160,6 +160,11 @@ func TestGroupsAreRefusedWithEveryFaultAndItsPlace(t *testing.T) {
 		}
 	}
 	ts.call("POST", "/v1/groups", `{"members": [], "payload": "`+strings.Repeat("x", 300_000)+`"}`).problem(probTooLarge)
+	ts.call("POST", "/v1/groups", `{"members": [{"name": "a", "job": "fetch", "payload": "`+strings.Repeat("x", 300_000)+`"}]}`).
+		problem(probTooLarge)
+	if text := ts.call("POST", "/v1/runs/batch", `{"runs": [{"job": "_group"}]}`).problem(probInvalid); !strings.Contains(text, noSuchJob) {
+		t.Error(text)
+	}
 	if a := ts.call("GET", "/v1/runs", "").want(200); a.field("items.0.id") != "" {
 		t.Errorf("something was made: %s", a.body)
 	}

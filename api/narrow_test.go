@@ -15,6 +15,9 @@ var notOfJobs = []string{
 	"get-queue", "list-queues", "get-dependency", "list-dependencies",
 }
 
+// orders are routes that a narrowed token may call, and that reach the failures of its jobs alone.
+var orders = []string{"requeue-failures", "resolve-failures", "ignore-failures"}
+
 func TestNarrowedTokensReachNoOtherJobOnAnyRoute(t *testing.T) {
 	ts := newTestServer(t)
 	ts.call("POST", "/v1/server/drain", "").want(200)
@@ -39,6 +42,17 @@ func TestNarrowedTokensReachNoOtherJobOnAnyRoute(t *testing.T) {
 			for _, body := range bodies {
 				got := ts.call(r.method, fill(r, params), body, secret...)
 				at := scope + ": " + r.method + " " + r.path
+				if slices.Contains(orders, r.id) && got.status == 200 { // a dry run
+					got.wantFields(map[string]string{"count": "0"})
+					continue
+				}
+				if slices.Contains(orders, r.id) && got.status == 202 {
+					order := ts.orderEnds(got.field("id"))
+					if order.field("done") != "0" || !strings.Contains(body, `"ids"`) && order.field("count") != "0" {
+						t.Errorf("%s deals with what the token does not reach: %s", at, order.body)
+					}
+					continue
+				}
 				list := r.method == "GET" && !strings.Contains(r.path, ":")
 				if !list && (got.status < 403 || got.status > 422) || list && got.status != 200 && got.status != 403 {
 					t.Errorf("%s: %d %.300s", at, got.status, got.body)

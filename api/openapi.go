@@ -336,6 +336,10 @@ func (d *description) eventData() {
 	data := d.registry.Map()["CloudEvent"].Properties["data"]
 	for _, of := range jobs.EventData {
 		data.AnyOf = append(data.AnyOf, d.schema(of))
+		name := reflect.TypeOf(of).Name()
+		if labels := d.registry.Map()[name].Properties["labels"]; labels != nil {
+			labels.Nullable = true // of a job without any
+		}
 	}
 }
 
@@ -377,6 +381,9 @@ func (d *description) nullables(name string, schema *huma.Schema) {
 			continue
 		}
 		p.Nullable = true
+		if len(p.Enum) > 0 {
+			p.Enum = append(p.Enum, nil)
+		}
 	}
 }
 

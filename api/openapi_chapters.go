@@ -109,7 +109,40 @@ Nightshift-Continue: true
 				"the attempt, kind invalid.",
 		},
 	}},
+	groupsChapter,
+	{"alerts", alertPassages},
 }
+
+// groupsChapter is of what the merge of a group gets.
+var groupsChapter = chapter{"groups", []passage{
+	{
+		Text: "A group runs members side by side, each a run of a job under that job's own rules. When the last one has ended, " +
+			"however it did, its merge is made, once, and gets what became of all of them, in the order of the members:",
+		Code: `{"group": "` + sampleGroup + `",
+ "succeeded": ["orders", "prices"], "failed": ["stock"], "missing": [],
+ "results": [
+  {"name": "orders", "job": "fetch-orders", "run": "` + sampleRun + `", "state": "succeeded",
+   "result": {"rows": 1402}, "error": null},
+  {"name": "stock", "job": "fetch-stock", "run": "` + sampleMember + `", "state": "failed",
+   "result": null, "error": {"kind": "http", "type": "http", "message": "503 Service Unavailable"}},
+  {"name": "prices", "job": "fetch-prices", "run": "` + sampleRequeue + `", "state": "succeeded",
+   "result": {"rows": 92}, "error": null}]}`,
+	},
+	{
+		Text: "missing are members that were cancelled, are not kept, or had not ended by the deadline. The payload is composed " +
+			"before the first attempt of the merge, and kept: each attempt and a requeue of it get the same. Results are byte " +
+			"for byte what the jobs gave. Where it would be more than 1 MiB, results is [], inlined is false, and the whole array " +
+			"is read with the token of the attempt; a script finds it in the file that NIGHTSHIFT_RESULTS names.",
+		Code: `curl -sS --fail-with-body "$CALLBACK/results" -H "Authorization: Bearer $TOKEN"`,
+	},
+	{
+		Text: "The group ends as its merge does, with its result; without a merge, with the result null. With fewer good members " +
+			"than need, and where on_member_failure is cancel_rest at the first that is not good, no merge is made and it fails, " +
+			"kind group; a merge that failed gives the kind merge. The event group.partial names what is not good. A member that " +
+			"is requeued takes the place of the run before: the group waits for it while it has not made its merge, and later " +
+			"POST /v1/runs/GROUP/remerge merges it in. A requeue of the group keeps the members that succeeded.",
+	},
+}}
 
 // chaptersText is all of them as Markdown.
 func chaptersText() string {

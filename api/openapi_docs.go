@@ -47,6 +47,7 @@ var tags = []*huma.Tag{
 	{Name: "dependencies", Description: "What runs share: a service, a lock, the host of a webhook"},
 	{Name: "runs", Description: "Pieces of work for a job: made, followed, cancelled, run again"},
 	{Name: "groups", Description: "Runs of members side by side, and one that gets all their results, good and bad"},
+	{Name: "failures", Description: "Runs that failed, until somebody has dealt with them, one by one or many at once"},
 	{Name: "callback", Description: "What an attempt says while it is under way, by its own token"},
 	{Name: "rules", Description: "What becomes of failures, tried before it counts"},
 	{Name: "inbound", Description: "Doors: senders that sign what they send make runs"},

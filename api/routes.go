@@ -87,7 +87,7 @@ func allRoutes() []*route {
 	var all []*route
 	for _, part := range [][]*route{
 		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), alertRoutes(), sharingRoutes(), runRoutes(),
-		runActionRoutes(), groupRoutes(), checkpointRoutes(), callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(),
+		runActionRoutes(), groupRoutes(), failureRoutes(), checkpointRoutes(), callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(),
 		eventRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)

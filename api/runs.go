@@ -7,7 +7,6 @@ import (
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
-	"nightshift/runtime"
 	"nightshift/store"
 )
 
@@ -223,24 +222,7 @@ func requeueRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	if len(body.Payload) > jobs.MaxPayload {
-		return tooLarge([]jobs.Fault{payloadFault("body.payload", len(body.Payload))})
-	}
-	sub, err := c.s.rt.Requeue(c.ctx(), store.Requeue{
-		Of: r.ID, Payload: body.Payload, Reset: body.Reset, Trigger: jobs.TriggerRequeue,
-		By: c.by(body.Note), Creator: c.who.Name,
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		return refuse(probState, "the job %s is deleted: register it again first", r.Job)
-	}
-	if err != nil {
-		return within("body", c.endedError(err, r.ID, "only one that has ended can be requeued",
-			"the group that it belongs to is being cancelled: nothing of that is run again"))
-	}
-	if sub.Duplicate {
-		return c.answerSubmitted(200, runtime.Submitted{Submitted: sub})
-	}
-	return c.answerSubmitted(202, runtime.Submitted{Submitted: sub})
+	return c.requeue(r, body)
 }
 
 func deleteRun(c *call) error {

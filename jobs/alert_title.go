@@ -58,7 +58,7 @@ func noticeTitle(typ, subject string, data map[string]any) string {
 		title = "a backup failed" + times
 	case EventBackupStale:
 		title = "the backup is old"
-	case "alert.digest":
+	case EventAlertDigest:
 		title = countOr(count, "more") + " more events in one message"
 	case "":
 		title = firstText(textIn(data, "job"), subject, "something happened") + times

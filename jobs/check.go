@@ -282,6 +282,9 @@ func (j *Job) Check() []Fault {
 	if t := j.Timeout; t != nil && (*t <= 0 || t.Std() > MaxTimeout) {
 		f.add("timeout", "want more than 0s and at most 24h")
 	}
+	if d := j.LongAfter; d != nil && *d <= 0 {
+		f.add("long_after", "want more than 0s; null: nobody is told that a run takes long")
+	}
 	f.check("priority", CheckPriority(j.Priority))
 	if j.Checkpoint != nil {
 		j.Checkpoint.check(&f)

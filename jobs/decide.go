@@ -28,6 +28,7 @@ type Ending struct {
 	Progress   *Progress     // the run's, as it last said; nil: none
 	Timeout    time.Duration // of this attempt, for the message; 0: the job's
 	Lost       bool          // the server died under it
+	Saved      bool          // it has saved a checkpoint that Counts do not know of
 	Now        Time          // when the attempt ended
 	Random     float64       // in [0, 1)
 	Tells      Tells         // an alert's run is tried again for AlertPatience, whatever max_attempts says
@@ -122,7 +123,7 @@ var bare = sync.OnceValue(func() *Plan {
 
 func succeeded(e *Ending) Transition {
 	t := Transition{State: Succeeded, Outcome: OutcomeSucceeded, Counts: e.Counts}
-	t.Counts.Deaths = 0
+	t.Counts.Deaths, t.Counts.Interrupts = 0, 0
 	t.Decision = Decision{
 		Action: ActionSucceed, By: BySuccess, Reason: because(e.Report.Notes),
 	}
@@ -151,14 +152,24 @@ func cancelled(e *Ending) Transition {
 
 // shutDown is no death: the next attempt may start at once.
 func shutDown(e *Ending) Transition {
-	counts := e.Counts
+	counts := cutShort(e)
 	counts.Deaths = 0
 	f := cutOff(e, FailShutdown, "the server was stopping")
 	return interrupted(e, counts, f, 0, "the server was stopping")
 }
 
-func lost(e *Ending) Transition {
+// cutShort counts an attempt that the server ended.
+func cutShort(e *Ending) Counts {
 	counts := e.Counts
+	if e.Saved || e.Report.Checkpoint.given() != nil {
+		counts.Interrupts = 0
+	}
+	counts.Interrupts++
+	return counts
+}
+
+func lost(e *Ending) Transition {
+	counts := cutShort(e)
 	counts.Deaths++
 	f := cutOff(e, FailLost, "the server died while this attempt ran")
 	if counts.Deaths <= len(lostWaits) {
@@ -222,7 +233,7 @@ func failed(e *Ending, f *Failure) Transition {
 	v := judge(e, f)
 	defer e.watch.saw(v)
 	t := Transition{Outcome: OutcomeFailed, Counts: e.Counts, Error: f}
-	t.Counts.Deaths = 0
+	t.Counts.Deaths, t.Counts.Interrupts = 0, 0
 	limit := e.Plan.MaxAttempts(e.MaxAttempts)
 	n, most := charge(&t.Counts, v.rule, limit)
 	tally := fmt.Sprintf("attempt %d of %d failed", n, most)

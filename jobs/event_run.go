@@ -98,4 +98,11 @@ var EventData = []any{
 	ScheduleMissed{},
 	ScheduleLate{},
 	GroupPartial{},
+	RunLong{},
+	RunInterrupted{},
+	QueueStuck{},
+	ManyFailures{},
+	DiskLow{},
+	BackupFailed{},
+	BackupStale{},
 }

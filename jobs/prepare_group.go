@@ -52,6 +52,9 @@ func (m *Members) Payload(i int) (Raw, *Failure) {
 	case member.tmpl != nil:
 	case member.fixed != nil:
 		return member.fixed, nil
+	case len(m.payload) > MaxPayload: // it merges what is large
+		err := fmt.Errorf("is left out, and the group's has %d bytes: want one that gives at most %d", len(m.payload), MaxPayload)
+		return nil, unrendered(memberAt(m.of.at, i)+".payload", err)
 	default:
 		return m.payload, nil
 	}

@@ -111,6 +111,8 @@ func (r *Runtime) saveHeld(ctx context.Context, u *underway, value jobs.Raw) (op
 	err = r.wrote(r.store.SaveCheckpoint(context.WithoutCancel(ctx), u.fence, value, r.Now()))
 	if err != nil {
 		u.swap(nil, before)
+	} else {
+		u.hasSaved()
 	}
 	n, _ := u.due(r.clock.ran(), false)
 	if n.Progress == nil || err != nil {

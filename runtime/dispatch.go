@@ -236,6 +236,9 @@ func (d *dispatcher) apply(finished []store.Finish, got store.Claimed) {
 	if got.Events {
 		d.hub.changedEvents()
 	}
+	if d.longSooner(got.LongAt) {
+		d.wakeTicker()
+	}
 	d.nextDue, d.again = got.NextDue, got.More
 	done, stop := d.done, got.Stop
 	d.done = nil

@@ -231,6 +231,7 @@ func (r *Runtime) finished(c completion) {
 	if t.State == jobs.Failed && c.lease.Run.Tells != jobs.TellsNothing {
 		r.undelivered(c.lease.Run, t.Error)
 	}
+	r.orderEnded(&c.finish)
 	r.spawned(&c.finish)
 }
 

@@ -2,19 +2,33 @@ package runtime
 
 import (
 	"context"
+	"errors"
 
 	"nightshift/jobs"
 	"nightshift/store"
 )
 
+// maxSamples is how many failures a dry run shows.
+const maxSamples = 5
+
 // Deal resolves or ignores one failure.
 func (r *Runtime) Deal(ctx context.Context, run jobs.ID, d store.Dealing, by store.By) error {
-	return store.ErrNotFound
+	by.Now = r.Now()
+	err := r.wrote(r.store.Deal(ctx, run, d, by))
+	r.hub.changed(run)
+	return err
 }
 
 // StartBulk begins to deal with many failures, and gives their number. It goes on after a restart.
 func (r *Runtime) StartBulk(ctx context.Context, b store.Bulk, by store.By) (id jobs.ID, count int, err error) {
-	return jobs.NilID, 0, store.ErrNotFound
+	by.Now = r.Now()
+	id = r.ids.Next(by.Now.Std())
+	count, err = r.store.StartBulk(ctx, id, b, by)
+	if r.wrote(err) != nil {
+		return jobs.NilID, 0, err
+	}
+	r.orders.poke()
+	return id, count, nil
 }
 
 // Sample is a failure as it is and as an order would leave its payload.
@@ -26,10 +40,67 @@ type Sample struct {
 
 // SampleBulk is a dry run of an order: how many failures it would deal with, and the first few.
 func (r *Runtime) SampleBulk(ctx context.Context, b store.Bulk) (count int, samples []Sample, err error) {
-	return 0, nil, store.ErrNotFound
+	count, list, err := r.store.SampleBulk(ctx, b.Filter, b.IDs, maxSamples)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, f := range list {
+		sample := Sample{Failure: f, After: f.Run.Payload}
+		if b.Action == store.BulkRequeue {
+			rq := r.orderedRequeue(ctx, &b, f.Run, store.By{Now: r.Now()})
+			if sample.Skip = rq.Skip; rq.Payload != nil && sample.Skip == "" {
+				sample.After = rq.Payload
+			}
+		}
+		samples = append(samples, sample)
+	}
+	return count, samples, nil
 }
 
 // StopBulk calls off what an order has not begun.
 func (r *Runtime) StopBulk(ctx context.Context, id jobs.ID, by store.By) (*store.BulkInfo, error) {
-	return nil, store.ErrNotFound
+	by.Now = r.Now()
+	if err := r.wrote(r.store.StopBulk(ctx, id, by)); err != nil {
+		return nil, err
+	}
+	r.orders.poke()
+	return r.store.Bulk(ctx, id)
+}
+
+// orderedRequeue is the requeue of one failure of an order.
+func (r *Runtime) orderedRequeue(ctx context.Context, b *store.Bulk, run *jobs.Run, by store.By) store.BulkRun {
+	out := store.BulkRun{Requeue: store.Requeue{
+		Of: run.ID, ID: r.ids.Next(by.Now.Std()), Trigger: jobs.TriggerRequeue, By: by, Creator: b.Creator,
+	}}
+	if b.Patch != nil {
+		payload, err := jobs.MergePatch(run.Payload, b.Patch)
+		if err != nil {
+			out.Skip = err.Error()
+			return out
+		}
+		out.Payload = payload
+	}
+	job, err := r.plans.live(ctx, run.Job)
+	if err == nil {
+		err = fitTo(job, &out.Requeue, run)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		out.Skip = "there is no job " + run.Job + " any more"
+	case err != nil:
+		out.Skip = err.Error()
+	}
+	return out
+}
+
+// reopenIgnored opens failures that came while those alike were ignored, once the time for that is over.
+func (r *Runtime) reopenIgnored() {
+	opened, err := r.store.ReopenIgnored(r.stopping, r.Now())
+	if opened > 0 {
+		r.log.Info("failures are open that came while those alike were ignored", "groups", opened)
+		r.hub.changedEvents()
+	}
+	if r.wroteIdle(err) != nil && r.stopping.Err() == nil {
+		r.log.Warn("ignored failures could not be opened: tried again in a minute", "error", err)
+	}
 }

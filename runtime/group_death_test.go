@@ -94,6 +94,7 @@ func dieAt(t *testing.T, at int, after bool) (died bool) {
 	kill := make(chan struct{})
 	close(kill)
 	_ = g.rt.Stop(kill) // of a dead one: what it had under way has no end
+	g.rt.Bury()
 	<-over
 	g.close()
 	g.open()
@@ -120,4 +121,26 @@ func dieAt(t *testing.T, at int, after bool) (died bool) {
 	}
 	g.stop()
 	return died
+}
+
+func TestAGroupCancelledAsItStartsIsCancelledThoughTheServerDies(t *testing.T) {
+	g := newGrouped(t)
+	defer g.close()
+	g.job("a", good("1"))
+	g.group("g", "", "a")
+	id := g.submit(jobs.Request{Job: "g"})
+	claim := store.Claim{Now: g.rt.Now()}
+	claim.Free[store.PoolGroup], claim.Workers[store.PoolGroup] = 1, 1
+	got, err := g.st.Claim(context.Background(), claim)
+	if err != nil || len(got.Leases) != 1 || got.Leases[0].Group == nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if out, err := g.st.Cancel(context.Background(), id, store.By{Now: g.rt.Now()}); err != nil || out.State == jobs.Cancelled {
+		t.Fatal(out, err)
+	}
+	g.close()
+	g.open()
+	if run := g.run(id); run.State != jobs.Cancelled || len(run.Attempts) != 1 || len(g.members(id)) != 0 {
+		t.Errorf("it is %s with %+v", run.State, run.Attempts)
+	}
 }

@@ -14,8 +14,12 @@ func TestTenThousandMembersAreMergedOnce(t *testing.T) {
 	defer g.stop()
 	g.job("merge", good("1"))
 	g.job("a", good("7"))
+	n := jobs.MaxMembers
+	if raced {
+		n = 1000 // whose results are inlined
+	}
 	list := []string{`{"name":"first","job":"a"}`}
-	for i := range jobs.MaxMembers - 1 {
+	for i := range n - 1 {
 		list = append(list, fmt.Sprintf(`{"name":"m%d","job":"a","payload":{"i":%d,"n":"{{ payload.n + payload.o }}"}}`, i, i))
 	}
 	g.put(`{"name":"g","group":{"need":1,"merge":{"job":"merge"},"members":[` + strings.Join(list, ",") + `]}}`)
@@ -25,7 +29,7 @@ func TestTenThousandMembersAreMergedOnce(t *testing.T) {
 		t.Fatalf("it is %s: %v", run.State, run.Error)
 	}
 	m := g.onlyMerge()
-	if len(m.Succeeded) != 1 || len(m.Failed) != jobs.MaxMembers-1 || m.Inlined == nil || len(g.info(id).Merges) != 1 {
+	if len(m.Succeeded) != 1 || len(m.Failed) != n-1 || (m.Inlined == nil) != raced || len(g.info(id).Merges) != 1 {
 		t.Errorf("%d members succeeded, %d failed, %d merges", len(m.Succeeded), len(m.Failed), len(g.info(id).Merges))
 	}
 }

@@ -96,3 +96,56 @@ func TestNobodyRunsTheJobOfGroupsThatNoJobDescribes(t *testing.T) {
 		}
 	}
 }
+
+func TestARequeueOfAGroupKeepsTheGoodMembersOfGroupsInIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *grouped) {
+		g.job("a", good(`"a"`))
+		g.job("b", bad("down"))
+		g.group("inner", `"merge":{"job":"merge"}`, "a", "b")
+		g.group("outer", "", "inner", "a")
+		g.rt.Start()
+		first := g.submit(jobs.Request{Job: "outer"})
+		if run := g.awaitEnd(first); run.State != jobs.Failed {
+			t.Fatalf("it is %s", run.State)
+		}
+		was := g.members(g.members(first)["inner"].ID)
+		g.act("b", good(`"b"`))
+		out, err := g.rt.Requeue(context.Background(), store.Requeue{Of: first, By: store.By{Actor: "test"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run := g.awaitEnd(out.ID); run.State != jobs.Succeeded {
+			t.Fatalf("the requeue is %s: %v", run.State, run.Error)
+		}
+		is := g.members(g.members(out.ID)["inner"].ID)
+		if is["a"].ID != was["a"].ID || is["b"].Run.RequeuedFrom != was["b"].ID || len(g.started("a")) != 2 {
+			t.Errorf("they were %v, and are %v; %d calls", was, is, len(g.started("a")))
+		}
+	})
+}
+
+func TestAMergeMayBeAGroup(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *grouped) {
+		g.job("a", good(`{"n":1.50}`))
+		g.job("split", good(`"split"`))
+		g.put(`{"name":"fan","group":{"merge":{"job":"merge"},"members":[{"name":"whole","job":"split"},` +
+			`{"name":"part","job":"split","payload":"{{ payload.results[0].result }}"}]}}`)
+		g.group("g", `"merge":{"job":"fan"}`, "a")
+		g.rt.Start()
+		id := g.submit(jobs.Request{Job: "g"})
+		if run := g.awaitEnd(id); run.State != jobs.Succeeded || string(run.Result) != `"merged"` {
+			t.Fatalf("it is %s: %v", run.State, run.Error)
+		}
+		if m := g.onlyMerge(); m.counts() != "[whole part] [] []" {
+			t.Errorf("the inner merge got %s", m.counts())
+		}
+		got := map[string]bool{}
+		for _, c := range g.started("split") {
+			got[string(c.Payload)] = true
+		}
+		whole := string(g.run(g.info(id).Merges[0].ID).Payload)
+		if !got[`{"n":1.50}`] || !got[whole] || readMerged(t, jobs.Raw(whole)).counts() != "[a] [] []" {
+			t.Errorf("they got %v", got)
+		}
+	})
+}

@@ -30,7 +30,13 @@ func (r *Runtime) startGroup(a *attempt) completion {
 	}
 	s := &groupStarting{Runtime: r, ctx: a.ctx, lease: &a.lease, now: now}
 	var err error
-	if c.group.start, c.group.failed, err = s.draft(); err != nil {
+	if a.lease.Merges {
+		c.group.failed, err = r.compose(a)
+	}
+	if err == nil && c.group.failed == nil {
+		c.group.start, c.group.failed, err = s.draft()
+	}
+	if err != nil {
 		c.report = jobs.Report{ExitCode: -1, Stopped: err}
 	}
 	a.cancel(nil)
@@ -182,7 +188,7 @@ func (s *groupStarting) anew(m *jobs.Member, made *store.MemberStart, payload fu
 	}
 	group := s.lease.Run
 	text, failure := payload()
-	if failure != nil {
+	if failure != nil && len(group.Payload) <= jobs.MaxPayload {
 		text = group.Payload // as what follows a success gets the result
 	}
 	next := s.newRun(&jobs.Request{

@@ -161,7 +161,7 @@ func (g *grouped) onlyMerge() merged {
 	return readMerged(g.t.(*testing.T), calls[0].Payload)
 }
 
-func (m *merged) counts() string {
+func (m merged) counts() string {
 	return fmt.Sprint(m.Succeeded, m.Failed, m.Missing)
 }
 

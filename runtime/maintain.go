@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"nightshift/store"
@@ -33,6 +34,7 @@ func (r *Runtime) maintain() {
 			return
 		case <-house.C:
 			r.prune()
+			r.reopenIgnored()
 			r.letGoReadable()
 			idle := r.clock.ran()-time.Duration(r.lastWork.Load()) > houseEvery
 			if idle && truncated {
@@ -87,11 +89,11 @@ func (r *Runtime) Health(ctx context.Context) error {
 	if r.stopping.Err() != nil {
 		return errors.New("the server is stopping")
 	}
-	if late := r.clock.ran() - time.Duration(r.lastTurn.Load()); late > lateTurn {
-		return fmt.Errorf("the scheduling loop stands still since %s", late.Round(time.Second))
+	if late := r.lateTurn(); late > 0 {
+		return fmt.Errorf("the dispatcher stands still: no run has been given out for %s", late)
 	}
-	if late := r.clock.ran() - time.Duration(r.tickBy.Load()); late > lateTurn {
-		return fmt.Errorf("ticks of schedules have not been looked at for %s", late.Round(time.Second))
+	if late := r.lateTicks(); late > 0 {
+		return fmt.Errorf("the scheduling loop stands still: ticks of schedules should have been looked at %s ago", late)
 	}
 	r.health.mu.Lock()
 	defer r.health.mu.Unlock()
@@ -106,6 +108,19 @@ func (r *Runtime) Health(ctx context.Context) error {
 	}
 	r.health.at = time.Now()
 	return r.health.err
+}
+
+// lateTurn is how long the dispatcher has stood still; 0: it does not.
+func (r *Runtime) lateTurn() time.Duration { return r.late(&r.lastTurn) }
+
+// lateTicks is how long ago the ticker was to have come round; 0: it is not late.
+func (r *Runtime) lateTicks() time.Duration { return r.late(&r.tickBy) }
+
+func (r *Runtime) late(by *atomic.Int64) time.Duration {
+	if late := r.clock.ran() - time.Duration(by.Load()); late > lateTurn {
+		return late.Round(time.Second)
+	}
+	return 0
 }
 
 // Drain starts no attempt until Resume or a restart.

@@ -202,6 +202,7 @@ func (u *underway) noted(n *store.Note, now time.Duration) {
 	if n.Progress != nil {
 		u.kept, u.keptAt = n.Progress, now
 	}
+	u.saved = u.saved || n.Checkpoint != nil
 	if c := u.checkpoint; c != nil && n.Checkpoint != nil && &(*c)[0] == &n.Checkpoint[0] {
 		u.checkpoint = nil
 	}

@@ -213,6 +213,11 @@ func (r *Runtime) fitRequeue(ctx context.Context, rq *store.Requeue) error {
 	if err != nil || !old.State.Terminal() {
 		return ignoreNotFound(err)
 	}
+	return fitTo(job, rq, old)
+}
+
+// fitTo is fitRequeue to a job that stands.
+func fitTo(job *planned, rq *store.Requeue, old *jobs.Run) error {
 	next := draft{sub: store.Submission{Run: rq.Run(old)}}
 	if run := next.sub.Run; merges(old) && len(run.Payload) == 0 { // it is composed before its first attempt
 		run.Payload = jobs.NewMergePayload(old.Group).Payload()

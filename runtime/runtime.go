@@ -45,6 +45,10 @@ type Config struct {
 	Grace    time.Duration    // what attempts may take at a stop; 0: 30 s
 	// Uptime tells when the wall clock was set while nothing ran; nil: that is not noticed.
 	Uptime Uptime
+	// Disk tells how full the disk of the database is; nil: nobody is told when it is low.
+	Disk func() (jobs.Disk, error)
+	// Heartbeat tells somebody that the server is well, each minute while it is; nil: nobody.
+	Heartbeat func(context.Context) error
 }
 
 // Runtime owns all goroutines.
@@ -68,6 +72,7 @@ type Runtime struct {
 	groups    groupEnds
 	notes     notes
 	waits     waits
+	orders    orders
 	waited    []store.WaitingRun // when the last process ended, until Start
 	leases    [store.Pools]chan store.Lease
 	poke      chan struct{} // something other than the store wants the dispatcher's attention
@@ -86,6 +91,8 @@ type Runtime struct {
 	tickPoke chan struct{} // something wants the ticker's attention
 	tickBy   atomic.Int64  // by when the ticker will have come round: as clock.ran
 	setBack  atomic.Bool   // the clock was, and the ticker has not taken that in
+	longAt   atomic.Int64  // a jobs.Time: when a run will have taken long; 0: none is known
+	beats    chan struct{} // capacity 1: a heartbeat is due
 	settling settling
 
 	stop       context.CancelFunc // ends the dispatcher, the ticker and the upkeep
@@ -125,7 +132,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r := &Runtime{
 		cfg: cfg, store: cfg.Store, log: cfg.Log, ids: jobs.NewIDs(floor, random64),
-		poke: make(chan struct{}, 1), tickPoke: make(chan struct{}, 1), synced: make(chan struct{}),
+		poke: make(chan struct{}, 1), tickPoke: make(chan struct{}, 1), beats: make(chan struct{}, 1), synced: make(chan struct{}),
 		fatal: make(chan error, 1), heartbeat: heartbeat,
 		houseEvery: houseEvery,
 		base:       context.WithoutCancel(ctx),
@@ -143,6 +150,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	r.groups.init()
 	r.notes.init()
 	r.waits.init()
+	r.orders.init()
 	r.active.init()
 	for pool, n := range cfg.Workers {
 		r.leases[pool] = make(chan store.Lease, n)
@@ -184,10 +192,14 @@ func (r *Runtime) Start() {
 	r.upkeep.Go(r.endGroups)
 	r.upkeep.Go(r.tellCascades)
 	r.upkeep.Go(r.keepNotes)
+	r.upkeep.Go(r.carryOut)
 	r.upkeep.Go(r.tick)
 	r.upkeep.Go(r.tellAlerts)
 	r.upkeep.Go(r.maintain)
 	r.upkeep.Go(r.flushLogs)
+	if r.cfg.Heartbeat != nil {
+		r.upkeep.Go(r.beat)
+	}
 }
 
 // Fatal gives the error after which the process must exit and recover by a start.

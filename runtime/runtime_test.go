@@ -62,12 +62,16 @@ func (s *server) open() {
 }
 
 // revive makes a runtime over a store, as a start does.
-func (s *server) revive(st store.Store) {
+func (s *server) revive(st store.Store) { s.reviveAs(st, func(*runtime.Config) {}) }
+
+func (s *server) reviveAs(st store.Store, change func(*runtime.Config)) {
 	s.t.Helper()
-	rt, err := runtime.New(context.Background(), runtime.Config{
+	cfg := runtime.Config{
 		Store: st, Kinds: map[string]jobs.Kind{jobs.KindWebhook: s.kind, jobs.KindScript: s.kind},
 		Workers: [store.Pools]int{8, 2}, Grace: 20 * time.Second,
-	})
+	}
+	change(&cfg)
+	rt, err := runtime.New(context.Background(), cfg)
 	if err != nil {
 		s.t.Fatal(err)
 	}

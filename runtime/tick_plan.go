@@ -10,14 +10,14 @@ import (
 	"nightshift/store"
 )
 
-// caught is what plan gives; a panic is an error.
-func caught(plan func() (*store.Decision, error)) (d *store.Decision, err error) {
+// caught is what do gives; a panic is an error.
+func caught[T any](do func() (T, error)) (got T, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			d, err = nil, fmt.Errorf("it panicked: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("it panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
-	return plan()
+	return do()
 }
 
 // planTicks says what becomes of the ticks of a schedule up to now, and that it has none after the

@@ -86,6 +86,7 @@ type ticker struct {
 	aside    map[string]asideSchedule // by name: those that could not be planned
 	skipped  int                      // due ones that were not decided when they were looked at last
 	failing  bool
+	watching watching
 }
 
 // tick decides what becomes of each tick until the runtime stops. It sleeps until one is due or
@@ -98,6 +99,7 @@ func (r *Runtime) tick() {
 		return
 	}
 	t := &ticker{Runtime: r, alarm: newAlarm(), aside: map[string]asideSchedule{}}
+	t.watching.failing = map[string]bool{}
 	defer t.alarm.close()
 	t.starting.at = r.Now()
 	for r.stopping.Err() == nil {
@@ -109,19 +111,25 @@ func (r *Runtime) tick() {
 			continue
 		}
 		t.recovered()
+		t.watch()
+		due := wait < tickRest*t.heartbeat
+		if quiet := t.watchIn(); quiet < wait {
+			wait, due = quiet, false
+		}
 		t.plannedFor(wait)
-		t.await(wait)
+		t.await(wait, due)
 	}
 }
 
 // plannedFor notes by when the loop will have come round, for Health.
 func (t *ticker) plannedFor(wait time.Duration) { t.tickBy.Store(int64(t.clock.ran() + wait)) }
 
-func (t *ticker) await(wait time.Duration) {
+// await sleeps for a while, or until something wants attention. due: a tick is then.
+func (t *ticker) await(wait time.Duration, due bool) {
 	if wait <= 0 {
 		return
 	}
-	t.alarm.after(wait, wait < tickRest*t.heartbeat)
+	t.alarm.after(wait, due)
 	defer t.alarm.off()
 	select {
 	case <-t.alarm.rang:
@@ -144,7 +152,7 @@ func (t *ticker) failed(err error) bool {
 		t.failing = true
 		t.log.Error("ticks of schedules cannot be decided: they are until they can", "error", err)
 	}
-	t.await(retryWrite)
+	t.await(retryWrite, false)
 	return t.stopping.Err() == nil
 }
 

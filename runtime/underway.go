@@ -35,6 +35,7 @@ type underway struct {
 	keptAt     time.Duration  // when it was written, as clock.ran
 	toldAt     time.Duration  // when watchers were told of one
 	checkpoint *jobs.Raw      // said by a line, not on disk yet; nil: none
+	saved      bool           // one is on disk that the lease does not know of
 	usedAt     time.Duration
 }
 
@@ -184,6 +185,7 @@ type judged struct {
 	callsBack  bool
 	progress   *jobs.Progress // nil: nothing new
 	checkpoint jobs.Raw       // nil: nothing that is not on disk
+	saved      bool           // a checkpoint is on disk that the lease does not know of
 }
 
 // seal judges it: nothing is taken in from here on. It waits for what is being written.
@@ -193,7 +195,7 @@ func (u *underway) seal() judged {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sealed = true
-	j := judged{said: u.said, mask: u.mask, callsBack: u.callsBack}
+	j := judged{said: u.said, mask: u.mask, callsBack: u.callsBack, saved: u.saved}
 	if u.progress != u.kept {
 		j.progress = u.progress
 	}
@@ -230,6 +232,13 @@ func (u *underway) pending() *jobs.Raw {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.checkpoint
+}
+
+// hasSaved notes that a checkpoint is on disk.
+func (u *underway) hasSaved() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.saved = true
 }
 
 // swap puts a checkpoint that is not on disk yet in the place of another one, if that is there still.

@@ -152,12 +152,13 @@ type outcome struct {
 	took   time.Duration // its request, or process
 	left   time.Duration // until its callback is to have come, where it waits for one from now on
 	waited bool          // it has waited for one
+	saved  bool          // it has saved a checkpoint that the lease does not know of
 	group  *grouping     // of a group; nil: it is none
 }
 
 // judge makes what the attempt has said part of its report, and masks what would be kept of secrets.
 func (o *outcome) judge(j judged) {
-	o.said = j.said
+	o.said, o.saved = j.said, j.saved
 	o.report.Hear(&o.said, j.callsBack)
 	if o.report.Progress == nil { // else that came with the answer, last
 		o.report.Progress = j.progress
@@ -189,7 +190,7 @@ func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
 			CancelAsked: f.cancel || errors.Is(report.Stopped, jobs.ErrCancelled),
 			Orphaned:    f.orphan || e.deleted,
 			Report:      report, Checkpoint: o.lease.Checkpoint, Continues: run.Continues, Payload: run.Payload, Progress: progress,
-			Timeout: o.limit, Lost: f.lost, Now: now, Random: jitter(), Tells: run.Tells,
+			Timeout: o.limit, Lost: f.lost, Saved: o.saved, Now: now, Random: jitter(), Tells: run.Tells,
 		})
 	}
 	finish := store.Finish{
@@ -215,6 +216,7 @@ func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
 	case t.State == jobs.Succeeded:
 		finish.Result, finish.Truncated = report.Result, report.ResultTruncated
 		finish.Spawn = r.followUps(o.lease, e.plan, report.Result, now)
+		finish.Tell.ResolveEarlier = e.plan.Job.ResolveOnSuccess
 	}
 	return finish
 }

@@ -34,14 +34,7 @@ type Alerts interface {
 	// Undelivered counts runs of alerts that failed for good and that nobody has dealt with, up to 1,000,
 	// and gives the newest.
 	Undelivered(ctx context.Context) (n int, newest jobs.ID, err error)
-	// TellLong keeps an event for each run that has taken long by now, up to limit of them; next: when
-	// another one will have, zero: none.
-	TellLong(ctx context.Context, now jobs.Time, limit int) (told int, next jobs.Time, err error)
-	// TellStuck keeps an event for each queue whose oldest due run has waited for nothing but a worker
-	// since before a time, and takes back what was told of the others.
-	TellStuck(ctx context.Context, before, now jobs.Time) (told int, err error)
-	// TellMany keeps an event when so many failures are open as were not before.
-	TellMany(ctx context.Context, most int, now jobs.Time) (told bool, err error)
+	Watching
 }
 
 // Tell is what the end of an attempt says to those who watch.

@@ -66,6 +66,8 @@ type Failure struct {
 	DealtAt     jobs.Time
 	Until       jobs.Time // of an ignored one: until then; zero: for good
 	Stack       string
+	// LastAttemptAt is when its last attempt ended; zero: none was made.
+	LastAttemptAt jobs.Time
 	// Chain are the runs that it was requeued from and to, oldest first, itself included, as in lists; nil
 	// in lists.
 	Chain []*jobs.Run
@@ -115,6 +117,7 @@ type Bulk struct {
 	IDs       []jobs.ID     `json:"-"`                    // these; nil: those of Filter
 	Patch     jobs.Raw      `json:"patch,omitempty"`      // RFC 7396, on each payload; nil: none
 	Every     jobs.Duration `json:"every,omitempty"`      // between the times at which its runs are due
+	Rate      string        `json:"rate,omitempty"`       // as which it was given
 	StopAfter int           `json:"stop_after,omitempty"` // 0: never
 	Note      string        `json:"note,omitempty"`
 	Until     jobs.Time     `json:"until,omitempty"` // of ignore

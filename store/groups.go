@@ -15,8 +15,9 @@ type Groups interface {
 	Group(ctx context.Context, run jobs.ID) (*GroupInfo, error)
 	// Members lists the members of a group's run in their order; none before it has started.
 	Members(ctx context.Context, run jobs.ID, p Page) ([]GroupMember, string, error)
-	// Results reads what has become of each member, in their order, with its result, few at a time. each
-	// may be slow: it is called outside of transactions.
+	// Results reads what has become of each member, in their order, with its result, few at a time. Of one
+	// that was requeued since, and has not ended, it gives the run before. each may be slow: it is called
+	// outside of transactions.
 	Results(ctx context.Context, run jobs.ID, each func(*GroupMember) error) error
 	// KeepPayload keeps the payload of a merge that has none yet. ErrState where it has one.
 	KeepPayload(ctx context.Context, f Fence, payload jobs.Raw) error
@@ -75,9 +76,9 @@ type EndedGroup struct {
 	Tally GroupTally
 	// Merge is how its merge ended, with its result; nil: none was made.
 	Merge *jobs.Run
-	// Bad is the first member that was not good, and Why it was not; "": all were.
+	// Bad is the member that failed first, else the first that is missing, and Why it failed; "": all were good.
 	Bad string
-	Why *jobs.Failure // nil: cancelled or missing
+	Why *jobs.Failure // nil: it is missing
 }
 
 // GroupTally counts members.

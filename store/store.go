@@ -51,7 +51,8 @@ type Queue interface {
 	// Claim ends attempts and takes due runs for the workers that are free, in one
 	// transaction: runs that fell due become queued, those that are given out running.
 	Claim(ctx context.Context, c Claim) (Claimed, error)
-	// Orphans are the runs that were running when the last process died.
+	// Orphans are the runs that were running when the last process died. Groups that had been given out and
+	// had not started are none: they wait as before that.
 	Orphans(ctx context.Context) ([]Lease, error)
 	// Cancel ends a run where nothing of it runs, else notes that it is to end. That of a group ends with
 	// its members and its merge, at all depths.
@@ -60,9 +61,11 @@ type Queue interface {
 	// queued or running. ErrState where it has ended.
 	RunNow(ctx context.Context, id jobs.ID, by By) error
 	// Requeue makes a new run that points back to an ended one. Where an unfinished
-	// requeue of it stands, that is the answer.
+	// requeue of it stands, that is the answer. It has the place in a group of the one before; ErrState
+	// while that group is being cancelled.
 	Requeue(ctx context.Context, r Requeue) (Submitted, error)
-	// Remove deletes an ended run with all that belongs to it. ErrState where it has not ended.
+	// Remove deletes an ended run with all that belongs to it. ErrState where it has not ended, or a group
+	// that it belongs to has not.
 	Remove(ctx context.Context, id jobs.ID, by By) error
 	// AppendLog keeps pieces of the output of attempts under way.
 	AppendLog(ctx context.Context, pieces []LogPiece) error
@@ -317,6 +320,7 @@ type Claimed struct {
 	NextDue jobs.Time      // when the next scheduled or retrying run falls due or a gate may open; zero: none
 	More    bool           // there is more to do than one claim does: claim again
 	Events  bool           // events were kept
+	LongAt  jobs.Time      // when the first of Leases will have taken long; zero: nobody asks
 	// Groups are group runs that wait, and of which all is over: each is to be ended by a Finish. They are
 	// given once to a process.
 	Groups []EndedGroup

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,9 +45,6 @@ func (t *testedAlerts) settled() bool {
 	}
 	return true
 }
-
-// labelAlert is the label of a run that tells which holds the alert's name.
-const labelAlert = "alert"
 
 // pollAlerts is how often it is asked for the runs that tell.
 const pollAlerts = 200 * time.Millisecond
@@ -94,8 +92,8 @@ func (s *session) lookAtTest(c *client.Client, correlation string, done *testedA
 	}
 	for i := range done.Told {
 		t := &done.Told[i]
-		for _, run := range list.Items {
-			if t.Said != "" || run.Labels[labelAlert] != t.Alert {
+		for _, run := range slices.Backward(list.Items) { // the newer ones tell that it could not be told
+			if t.Said != "" || run.Labels[jobs.LabelAlert] != t.Alert {
 				continue
 			}
 			whole, err := c.Run(s.ctx, run.ID, 0)

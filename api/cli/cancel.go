@@ -71,16 +71,5 @@ func (cmd requeueCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case cmd.Wait:
-		return s.await(c, run)
-	case s.out.json:
-		s.out.value(&run)
-	default:
-		s.out.line("%s %s", run.ID, clean(run.State))
-		if text := s.requeued(c, id, &body, &run); text != "" {
-			s.out.line("%s", text)
-		}
-	}
-	return nil
+	return s.requeued(c, id, body.Reset || body.Payload != nil, &run, cmd.Wait)
 }

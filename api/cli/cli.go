@@ -41,6 +41,7 @@ type commands struct {
 	Cancel       cancelCmd       `cmd:"" help:"Cancel runs."`
 	Requeue      requeueCmd      `cmd:"" help:"Run an ended run again."`
 	Groups       groupsCmd       `cmd:"" help:"List or show groups and their members, run one, merge one again."`
+	Failures     failuresCmd     `cmd:"" help:"List or show runs that failed, run them again, resolve or ignore them, one or many."`
 	Jobs         jobsCmd         `cmd:"" help:"List, show or change jobs."`
 	Schedules    schedulesCmd    `cmd:"" help:"List, show or change schedules, what became of their ticks, and previews."`
 	Policies     policiesCmd     `cmd:"" help:"List, show or change retry policies."`

@@ -120,6 +120,20 @@ func eventText(e *jobs.CloudEvent) string {
 		if jobs.DecodeLenient(e.Data, &d) == nil {
 			return fmt.Sprintf("late: %s; run %s is %s", d.Reason, d.Run, d.State)
 		}
+	case jobs.EventGroupPartial:
+		var d jobs.GroupPartial
+		if jobs.DecodeLenient(e.Data, &d) == nil {
+			return partialText(&d)
+		}
+	case jobs.EventRunLong, jobs.EventRunInterrupted, jobs.EventQueueStuck, jobs.EventFailuresMany, jobs.EventDiskLow,
+		jobs.EventBackupFailed, jobs.EventBackupStale:
+		var d struct{ Job, Reason string }
+		if jobs.DecodeLenient(e.Data, &d) == nil && d.Reason != "" {
+			if d.Job != "" && e.Type != jobs.EventQueueStuck { // which names it in its reason
+				return "job " + d.Job + ": " + d.Reason
+			}
+			return d.Reason
+		}
 	}
 	return string(e.Data)
 }

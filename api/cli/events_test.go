@@ -66,8 +66,8 @@ func TestEventsAreFollowedOverAKill(t *testing.T) {
 	if o := p.cli("events", "--after", "1", "--type", "dependency.closed").want(0); strings.Contains(o.stdout, second) {
 		t.Errorf("of another type there is %s", o.stdout)
 	}
-	p.cli("events", "--type", "run.exploded").want(1).has("want one of dependency.opened")
-	p.cli("events", "-f", "--type", "run.exploded").want(1).has("want one of dependency.opened")
+	p.cli("events", "--type", "run.exploded").want(1).has("want one of run.failed")
+	p.cli("events", "-f", "--type", "run.exploded").want(1).has("want one of run.failed")
 	p.cli("events", "--after", "x").want(2).has("--after")
 	p.cli("events", "-f", "--cursor", "3").want(2).has("give --after")
 }

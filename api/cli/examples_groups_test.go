@@ -75,7 +75,21 @@ func TestGroupsExampleMergesWhatCameAndTheRestNextMorning(t *testing.T) {
 	if len(g.Merges) != 1 || len(g.Members.Items) != 3 || g.Members.Items[1].State != "failed" {
 		t.Fatalf("%+v", g)
 	}
-	p.cli("events").want(0).has("group.partial")
+	p.cli("events").want(0).has("group.partial", "nightly-sync goes on with 2 of 3 members; failed: stock")
+
+	p.until("somebody is told of both", func() bool { return len(told(t, url)) == 2 })
+	partial, given := told(t, url)["group.partial"], told(t, url)["run.failed"]
+	if len(partial) != 1 || len(given) != 1 {
+		t.Fatalf("told %s, %s", partial, given)
+	}
+	for _, want := range []string{`"subject": "run/` + id, `"job": "nightly-sync"`, `"stock"`} {
+		if !strings.Contains(string(partial[0]), want) {
+			t.Errorf("%s: want %s", partial[0], want)
+		}
+	}
+	if run := g.Members.Items[1].Run; !strings.Contains(string(given[0]), run) || !strings.Contains(string(given[0]), `"team": "data"`) {
+		t.Errorf("%s: want run %s and its labels", given[0], run)
+	}
 
 	become(t, url, "stock", "well")
 	failed := g.Members.Items[1].Run
@@ -114,4 +128,27 @@ func TestGroupsExampleRunsTheGroupAgainAndKeepsWhatWasGood(t *testing.T) {
 	if kept, was := p.group(again).Members.Items[0].Run, p.group(id).Members.Items[0].Run; kept != was {
 		t.Errorf("orders was run again: %s, %s", kept, was)
 	}
+}
+
+// told are the messages that somebody got, by their type.
+func told(t *testing.T, url string) map[string][]json.RawMessage {
+	t.Helper()
+	answer, err := http.Get(url + "/told")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var all []json.RawMessage
+	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	by := map[string][]json.RawMessage{}
+	for _, text := range all {
+		var event struct{ Type string }
+		if err := json.Unmarshal(text, &event); err != nil {
+			t.Fatal(err)
+		}
+		by[event.Type] = append(by[event.Type], text)
+	}
+	return by
 }

@@ -50,9 +50,9 @@ func (b *besides) members() string {
 	return countsText(b.group.Members.Counts) + "; " + calledAs() + " groups show " + b.group.Run.ID.String()
 }
 
-// requeued says what becomes of the members of a group that is requeued, or of the group whose member or
+// runsAgain says what becomes of the members of a group that is requeued, or of the group whose member or
 // merge is; "": it is neither.
-func (s *session) requeued(c *client.Client, of jobs.ID, body *wire.Requeue, run *wire.Run) string {
+func (s *session) runsAgain(c *client.Client, of jobs.ID, anew bool, run *wire.Run) string {
 	if !run.Group.IsNil() {
 		return s.takesPlace(c, run)
 	}
@@ -62,7 +62,7 @@ func (s *session) requeued(c *client.Client, of jobs.ID, body *wire.Requeue, run
 	}
 	n := g.Counts
 	kept := n.Succeeded
-	if body.Reset || body.Payload != nil {
+	if anew {
 		kept = 0
 	}
 	if again := n.Members - kept; kept > 0 {
@@ -89,4 +89,16 @@ func (s *session) takesPlace(c *client.Client, run *wire.Run) string {
 			id.String() + " merges it in."
 	}
 	return said + ", which waits for it."
+}
+
+// partialText is what the event of a group says of which not all members are good.
+func partialText(d *jobs.GroupPartial) string {
+	said := fmt.Sprintf("%s goes on with %d of %s", d.Job, d.Succeeded, countOf(d.Members, "member"))
+	if d.FailedMembers > 0 {
+		said += "; failed: " + someOf(d.Failed, d.FailedMembers)
+	}
+	if d.MissingMembers > 0 {
+		said += "; missing: " + someOf(d.Missing, d.MissingMembers)
+	}
+	return said
 }

@@ -51,7 +51,8 @@ func (c *crontab) writeAlert(m mailTo, name string) {
 		Retry   map[string]int `json:"retry"`
 	}{
 		jobs.Mail{To: to, Subject: "{{ text(payload, 1) }}", Body: "{{ text(payload) }}"},
-		"1m", map[string]int{"max_attempts": jobs.DefaultMaxAttempts},
+		"1m",
+		map[string]int{"max_attempts": jobs.DefaultMaxAttempts},
 	}})
 	c.out.space()
 	if why := c.out.refused(job.Bytes()); why != "" {

@@ -93,7 +93,10 @@ func (cmd runCmd) request() (req client.Request, err error) {
 }
 
 // payloadOf reads --payload: JSON, @FILE or -.
-func payloadOf(flag string) (jobs.Raw, error) {
+func payloadOf(flag string) (jobs.Raw, error) { return jsonOf("payload", flag) }
+
+// jsonOf reads the value of a flag: JSON, @FILE or -.
+func jsonOf(name, flag string) (jobs.Raw, error) {
 	var data []byte
 	var err error
 	switch {
@@ -107,10 +110,10 @@ func payloadOf(flag string) (jobs.Raw, error) {
 		data = []byte(flag)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the payload: %w", err)
+		return nil, fmt.Errorf("read the %s: %w", name, err)
 	}
 	if err := jobs.ValidJSON(data); err != nil {
-		return nil, usage("--payload: %w", err)
+		return nil, usage("--%s: %w", name, err)
 	}
 	return data, nil
 }
@@ -134,7 +137,8 @@ func (s *session) await(c *client.Client, run wire.Run) error {
 	if s.out.json {
 		s.out.value(&run)
 	} else {
-		fmt.Fprintln(s.stderr, why(&run, time.Now()))
+		more := s.besides(c, &run)
+		fmt.Fprintln(s.stderr, more.sentence(&run, time.Now()))
 	}
 	if run.State != jobs.Succeeded.String() {
 		return failedError{}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -68,6 +69,7 @@ type serveCmd struct {
 	WebhookPriv   string        `name:"webhook-private" default:"allow" env:"NIGHTSHIFT_WEBHOOK_PRIVATE" placeholder:"allow|deny|LIST" help:"Whether webhooks may call private addresses (${env})."`
 	SMTP          string        `name:"smtp" env:"NIGHTSHIFT_SMTP" placeholder:"URL" help:"Mail server, such as smtp://user@mail.example.com:587 or smtps://mail.example.com, its password in NIGHTSHIFT_SMTP_PASSWORD; ?tls=none sends in clear. Else the machine's sendmail (${env})."`
 	MailFrom      string        `env:"NIGHTSHIFT_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail whose job names none (${env})."`
+	HeartbeatURL  string        `name:"heartbeat-url" env:"NIGHTSHIFT_HEARTBEAT_URL" placeholder:"URL" help:"Called every minute while the server is well, so that somebody notices when it is not (${env})."`
 	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
 
 	proxies []netip.Prefix
@@ -96,6 +98,11 @@ func (cmd *serveCmd) Validate() error {
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
 			u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 			return errors.New("--url: want an address such as https://jobs.example.com")
+		}
+	}
+	if cmd.HeartbeatURL != "" {
+		if err := checkHeartbeat(cmd.HeartbeatURL); err != nil {
+			return err
 		}
 	}
 	for _, text := range cmd.TrustedProxy {
@@ -190,7 +197,8 @@ func (sv *serving) open() (err error) {
 	sv.rt, err = runtime.New(ctx, runtime.Config{
 		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log,
 		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
-		Uptime: runtime.MachineUptime,
+		Uptime: runtime.MachineUptime, Disk: runtime.DiskOf(filepath.Dir(sv.db)),
+		Heartbeat: heartbeatTo(cmd.HeartbeatURL, sv.s.parts.Version),
 	})
 	if err != nil {
 		return err
@@ -246,9 +254,6 @@ func (sv *serving) run() error {
 	served := make(chan error, 1)
 	go func() { served <- sv.srv.Serve(sv.ln) }()
 	sv.greet(saved)
-	if err := sv.tellSilence(); err != nil {
-		return errors.Join(err, sv.stop(nil))
-	}
 	var shown *show
 	if sv.cmd.RunAll {
 		var err error

@@ -55,20 +55,6 @@ func (sv *serving) tellUnreachable() error {
 	return err
 }
 
-// tellSilence warns where nobody is told of failures.
-func (sv *serving) tellSilence() error {
-	told, err := sv.rt.FailuresTold(sv.s.ctx)
-	if err != nil || told {
-		return err
-	}
-	if out := sv.s.out; out.term {
-		out.line("%s: %s alerts setup slack, email or webhook changes that.\n", failuresSilent, calledAs())
-		return nil
-	}
-	sv.log.Warn("failures are silent: no alert tells of failed runs", "set_up", calledAs()+" alerts setup slack|email|webhook")
-	return nil
-}
-
 const quickstart = "examples/quickstart.yaml"
 
 // greet says where the server is: as lines for people on a terminal, else in the log.

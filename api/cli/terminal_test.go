@@ -171,3 +171,27 @@ func TestADifferenceHasColoursOnATerminalAlone(t *testing.T) {
 		}
 	}
 }
+
+// onTerminal runs a command whose output goes to a terminal, and gives what is seen there.
+func (p *process) onTerminal(args ...string) string {
+	p.t.Helper()
+	user, program := terminal(p.t)
+	seen := &lockedBuffer{}
+	cmd := exec.Command(binary, args...)
+	cmd.Dir, cmd.Env = p.dir, environment("NIGHTSHIFT_SERVER="+p.url)
+	cmd.Stdout, cmd.Stderr = program, program
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	program.Close()
+	copied := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(seen, user) // ends as nobody has the other end open
+		close(copied)
+	}()
+	if err := cmd.Wait(); err != nil {
+		p.t.Errorf("%v: %v\n%s", args, err, seen)
+	}
+	<-copied
+	return seen.String()
+}

@@ -56,24 +56,7 @@ func TestForeignLockIsBusyAndLosesNothing(t *testing.T) { // contract 2, "Locked
 	p := start(t, t.TempDir())
 	s, open := gated(t)
 	id := p.underWay(s)
-	tool, err := exec.LookPath("sqlite3")
-	if err != nil {
-		t.Skip("the sqlite3 tool is not installed")
-	}
-	locker := exec.Command(tool, "-init", "/dev/null", filepath.Join(p.dir, "nightshift.db"))
-	in, _ := locker.StdinPipe()
-	out, _ := locker.StdoutPipe()
-	if err := locker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		in.Close()
-		_ = locker.Wait()
-	}()
-	fmt.Fprintln(in, ".timeout 5000\nBEGIN IMMEDIATE;\nSELECT 'locked';")
-	if _, err := out.Read(make([]byte, 64)); err != nil {
-		t.Fatal(err)
-	}
+	release := p.lock("IMMEDIATE")
 	open()
 	began := time.Now()
 	status, text, err := p.try("POST", "/v1/jobs/job/runs", doc{"idempotency_key": "k"})
@@ -86,7 +69,7 @@ func TestForeignLockIsBusyAndLosesNothing(t *testing.T) { // contract 2, "Locked
 	if run := p.run(id); run.ended() {
 		t.Errorf("the run is %s while nothing can be written", run.State)
 	}
-	fmt.Fprintln(in, "ROLLBACK;")
+	release()
 	if run := p.end(id); run.State != "succeeded" || string(run.Result) != `"the outcome"` ||
 		len(run.Attempts) != 1 {
 		t.Errorf("%s with %s: %s", run.State, run.Result, run.outcomes())
@@ -96,6 +79,30 @@ func TestForeignLockIsBusyAndLosesNothing(t *testing.T) { // contract 2, "Locked
 		t.Errorf("afterwards the same call: %d", status)
 	}
 	p.end(made.ID)
+}
+
+// lock has another process hold the file, in a transaction of a sort, until release.
+func (p *process) lock(sort string) (release func()) {
+	p.t.Helper()
+	tool, err := exec.LookPath("sqlite3")
+	if err != nil {
+		p.t.Skip("the sqlite3 tool is not installed")
+	}
+	locker := exec.Command(tool, "-init", "/dev/null", filepath.Join(p.dir, "nightshift.db"))
+	in, _ := locker.StdinPipe()
+	out, _ := locker.StdoutPipe()
+	if err := locker.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() {
+		in.Close()
+		_ = locker.Wait()
+	})
+	fmt.Fprintln(in, ".timeout 5000\nBEGIN "+sort+";\nSELECT 'locked';")
+	if _, err := out.Read(make([]byte, 64)); err != nil {
+		p.t.Fatal(err)
+	}
+	return func() { fmt.Fprintln(in, "ROLLBACK;") }
 }
 
 // inject makes calls to the system fail, in all threads of the server, until undone.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -178,6 +179,9 @@ func (p Page) add(q url.Values) url.Values {
 	}
 	return q
 }
+
+// with is the page of a list that is filtered.
+func (p Page) with(filter url.Values) url.Values { return p.add(maps.Clone(filter)) }
 
 // Server tells the state of the server.
 func (c *Client) Server(ctx context.Context) (s wire.Server, err error) {

@@ -61,11 +61,7 @@ func (c *Client) Runs(ctx context.Context, filter url.Values, p Page) (wire.Runs
 }
 
 func (c *Client) runs(ctx context.Context, path string, filter url.Values, p Page) (list wire.Runs, err error) {
-	q := url.Values{}
-	for name, values := range filter {
-		q[name] = values
-	}
-	_, err = c.answer(ctx, call{method: "GET", path: path, query: p.add(q)}, &list)
+	_, err = c.answer(ctx, call{method: "GET", path: path, query: p.with(filter)}, &list)
 	return list, err
 }
 

@@ -58,7 +58,7 @@ ORDER BY version DESC LIMIT $3`
 
 	cancelRuns = `
 UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3, attempt_at = NULL,
-    slices = NULL, said = NULL, batch = CASE WHEN bkey IS NULL THEN NULL ELSE 3 END`
+    slices = NULL, said = NULL, batch = CASE WHEN bkey IS NULL THEN NULL ELSE 3 END, long_at = NULL`
 	updateQueuedCancelled  = cancelRuns + queuedOf
 	updateDueCancelled     = cancelRuns + dueOf
 	updateWaitingCancelled = cancelRuns + waitingOf + ` AND members IS NULL`

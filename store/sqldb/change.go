@@ -17,7 +17,7 @@ FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
 	updateCancelled = `
 UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue = $3, attempt_at = NULL,
     slices = NULL, said = NULL,
-    batch = CASE WHEN bkey IS NULL THEN NULL ELSE 3 END
+    batch = CASE WHEN bkey IS NULL THEN NULL ELSE 3 END, long_at = NULL
 WHERE seq = $1`
 	updateCancelAsked = `UPDATE runs SET cancel_at = $2 WHERE seq = $1 AND cancel_at IS NULL`
 	// What never was due is first due now: max_elapsed counts from there.

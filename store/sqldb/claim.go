@@ -131,7 +131,7 @@ func (s *Store) claim(tx Tx, c *store.Claim) (out store.Claimed, err error) {
 	out.Stop = stop
 	out.More = more
 	if !c.Hold {
-		if out.Leases, more, err = s.takeAll(tx, c); err != nil {
+		if out.Leases, out.LongAt, more, err = s.takeAll(tx, c); err != nil {
 			return out, fmt.Errorf("claim: %w", err)
 		}
 	}
@@ -195,7 +195,7 @@ func (s *Store) shift(tx Tx, step time.Duration, now jobs.Time) error {
 	s.groups.known = false
 	for _, q := range []string{
 		updateShifted, updateWaitingShifted, updateWakesShifted, updateStartsShifted, updateDeadlinesShifted,
-		updateFoldsShifted,
+		updateFoldsShifted, updateLongShifted,
 	} {
 		if _, err := tx.Exec(q, step.Milliseconds()); err != nil {
 			return err

@@ -68,6 +68,32 @@
 //     lets it go, at its place there. Who waits for its key counts as one that is ahead of its schedule's
 //     others. So the run that is free in a line of a key waits in no line, and no two wait for each other.
 //
+// # Groups
+//
+// A group's run (runs.members is not NULL) is claimed as any other. The finish that starts it makes its
+// members, all in that transaction: runs with runs.parent and runs.place. It waits for them (state 5) and
+// holds the slots of its own job's concurrency alone. groups has a row for each that has started, and for
+// one that brings what it is made of or what it keeps; members says which run stands for each member now.
+// Every path on which a run ends leads through (*Store).ended, which tells the group.
+//
+// These hold at the end of each transaction, of a group that has not ended:
+//
+//   - It is in phase 1 while a member is open, and then no merge of it was made. The end of the last one
+//     makes its merge, once (groups.merge, phase 2), or gives it to the process to be ended (3, 4). So none
+//     waits for what is over, and no merge starts without all there is to merge.
+//   - The end of a member looks at no other one but to see that one is open; they are counted once, when none is.
+//   - Where its cancel was acknowledged, or a bad member called the rest off, what is open of it has an
+//     attempt at work that is to end, at all depths.
+//   - Nothing that belongs to it is removed: members, those they were requeued from, merges, what it keeps of
+//     a run before, what is in groups inside it. It is kept so while a merge of one that has ended is open too.
+//   - The payload of a merge has no row until it was composed, before its first attempt.
+//   - What is in memory of groups (groupSight) says too much, never too little: that some may have to be
+//     ended, and a deadline that is not later than the next. A claim of a store without groups asks nothing.
+//
+// A run of a group that was claimed and had not started when the process died is as before its claim. A
+// requeue of a group's run may take over runs of the one before that have not ended: their parent changes,
+// which who executes them does not know (groupOf).
+//
 // # What becomes of ticks
 //
 // A schedule's row has a cursor: what becomes of each tick up to there stands in the ledger (ticks),

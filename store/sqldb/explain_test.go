@@ -107,6 +107,14 @@ var index = map[string]string{
 	"updateProgress": "INTEGER PRIMARY KEY (rowid=?)",
 	"updateSaid":     "INTEGER PRIMARY KEY (rowid=?)",
 	"updateAlive":    "INTEGER PRIMARY KEY (rowid=?)",
+	// long, stuck
+	"updateLongAt":       "INTEGER PRIMARY KEY (rowid=?)",
+	"selectNextLong":     "COVERING INDEX runs_long",
+	"selectLong":         "INDEX runs_long (long_at>? AND long_at<?)",
+	"updateLongShifted":  "INDEX runs_long (long_at>?)",
+	"selectInterrupted":  "INTEGER PRIMARY KEY (rowid=?)",
+	"selectWaitingLanes": "lanes_turn (pool=?",
+	"selectFirstQueued":  "runs_queued (lane=?)",
 	// release
 	"selectHeldLanes": "lanes_held (held>?)",
 	"updateReleased":  "runs_queued (lane=?)",

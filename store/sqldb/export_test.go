@@ -145,6 +145,13 @@ func (t *failingTx) Query(query string, each func(Row) error, args ...driver.Val
 
 // Statements are all that the package executes, by name.
 var Statements = map[string]string{
+	"updateLongAt":             updateLongAt,
+	"selectNextLong":           selectNextLong,
+	"selectLong":               selectLong,
+	"updateLongShifted":        updateLongShifted,
+	"selectInterrupted":        selectInterrupted,
+	"selectWaitingLanes":       selectWaitingLanes,
+	"selectFirstQueued":        selectFirstQueued,
 	"selectWaitingOf":          selectWaitingOf,
 	"selectAlerts":             selectAlerts,
 	"selectSlicedOf":           selectSlicedOf,

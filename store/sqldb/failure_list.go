@@ -41,8 +41,9 @@ WHERE ($6 = '' OR j.name = $6)
        OR r.error_type LIKE $9 ESCAPE '\' OR r.error_message LIKE $9 ESCAPE '\')`
 
 	// failureColumns follow runColumns and listedColumns where scanFailure reads.
-	failureColumns = `, g.fingerprint, r.dealt_at, d.by, d.note, d.until`
-	selectListed   = `
+	failureColumns = `, g.fingerprint, r.dealt_at, d.by, d.note, d.until,
+    (SELECT a.finished_at FROM attempts a WHERE a.run = r.seq AND a.number = r.number)`
+	selectListed = `
 SELECT ` + runColumns + listedColumns + ` FROM runs r JOIN jobs j ON j.id = r.job WHERE r.seq = $1`
 	selectFailure = `
 SELECT ` + runColumns + listedColumns + failureColumns + `
@@ -51,11 +52,20 @@ LEFT JOIN failure_groups g ON g.id = r.failure LEFT JOIN dealings d ON d.run = r
 WHERE r.seq = $1`
 )
 
-func newFailureQuery(window string) listQuery {
-	return listQuery{
-		rows: "SELECT " + runColumns + listedColumns + failureColumns +
-			strings.Replace(filterFailures, "%", window, 1) + " ORDER BY r.seq DESC",
-		bounds: "SELECT MIN(seq), COUNT(*) FROM (" + strings.Replace(window, "*", "seq", 1) + ") w",
+// failureQuery is a list of failures over one window; ids tells no more of each than a filter asks.
+type failureQuery struct {
+	listQuery
+	ids string
+}
+
+func newFailureQuery(window string) failureQuery {
+	from := strings.Replace(filterFailures, "%", window, 1) + " ORDER BY r.seq DESC"
+	return failureQuery{
+		listQuery{
+			rows:   "SELECT " + runColumns + listedColumns + failureColumns + from,
+			bounds: "SELECT MIN(seq), COUNT(*) FROM (" + strings.Replace(window, "*", "seq", 1) + ") w",
+		},
+		"SELECT r.seq, r.tail, j.name, r.correlation, r.error_type, r.error_message, g.fingerprint" + from,
 	}
 }
 
@@ -72,7 +82,10 @@ func scanFailure(r Row) (*store.Failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &store.Failure{Run: run, Status: jobs.FailureWillRetry, Fingerprint: r.Text(listedCount), Note: r.Text(listedCount + 3)}
+	f := &store.Failure{
+		Run: run, Status: jobs.FailureWillRetry, Fingerprint: r.Text(listedCount), Note: r.Text(listedCount + 3),
+		LastAttemptAt: r.Time(listedCount + 5),
+	}
 	if run.Dealt == nil {
 		f.Fingerprint = jobs.Fingerprint(run.Job, run.Error)
 		return f, nil
@@ -86,7 +99,7 @@ func scanFailure(r Row) (*store.Failure, error) {
 
 // failureList is one list of failures.
 type failureList struct {
-	query listQuery
+	query failureQuery
 	args  []driver.Value // the first is until when, zero for no bound
 	keep  func(*store.Failure) bool
 	looks int
@@ -123,10 +136,7 @@ func planFailures(f store.FailureFilter, looks int) *failureList {
 
 // read gives up to limit failures before a run, and where to go on; 0: there are no more.
 func (l *failureList) read(tx Tx, before int64, limit int) (list []*store.Failure, next int64, err error) {
-	if until := l.args[0].(int64); until != 0 {
-		before = min(before, until)
-	}
-	args := append([]driver.Value{before}, l.args[1:]...)
+	args := l.from(before)
 	err = tx.Query(l.query.rows, func(r Row) error {
 		f, err := scanFailure(r)
 		if err != nil || !l.keep(f) {
@@ -144,13 +154,48 @@ func (l *failureList) read(tx Tx, before int64, limit int) (list []*store.Failur
 	if err != nil {
 		return nil, 0, err
 	}
-	// The window may have ended before the failures did.
+	next, err = l.next(tx, args)
+	return list, next, err
+}
+
+// ids are those of the failures of one window before a run.
+func (l *failureList) ids(tx Tx, before int64) (list []jobs.ID, next int64, err error) {
+	args := l.from(before)
+	err = tx.Query(l.query.ids, func(r Row) error {
+		id := jobs.IDOf(r.Int(0), r.Int(1))
+		correlation := r.Text(3)
+		if correlation == "" {
+			correlation = id.String()
+		}
+		if l.keep(&store.Failure{Fingerprint: r.Text(6), Run: &jobs.Run{
+			ID: id, Job: r.Text(2), CorrelationID: correlation, Error: &jobs.Failure{Type: r.Text(4), Message: r.Text(5)},
+		}}) {
+			list = append(list, id)
+		}
+		return nil
+	}, args...)
+	if err == nil {
+		next, err = l.next(tx, args)
+	}
+	return list, next, err
+}
+
+// from are the arguments of a list that begins before a run.
+func (l *failureList) from(before int64) []driver.Value {
+	if until := l.args[0].(int64); until != 0 {
+		before = min(before, until)
+	}
+	return append([]driver.Value{before}, l.args[1:]...)
+}
+
+// next is where to go on: the window may have ended before the failures did.
+func (l *failureList) next(tx Tx, args []driver.Value) (next int64, err error) {
 	_, err = one(tx, l.query.bounds, func(r Row) {
 		if r.Int(1) == int64(l.looks) {
 			next = r.Int(0)
 		}
 	}, args[:5]...)
-	return list, next, err
+	return next, err
 }
 
 var errLongQ = jobs.Invalid([]jobs.Fault{{Location: "q", Message: "too long: want at most 1024 bytes"}})

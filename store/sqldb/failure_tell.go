@@ -1,6 +1,8 @@
 package sqldb
 
 import (
+	"errors"
+
 	"nightshift/jobs"
 	"nightshift/store"
 )
@@ -8,14 +10,21 @@ import (
 // tellReopened keeps that failures are open which came while those alike were ignored: one event, of the
 // newest.
 func (s *Store) tellReopened(tx Tx, g *ignoredGroup, newest jobs.ID, now jobs.Time) error {
+	var run *jobs.Run
+	var bad error
+	if _, err := one(tx, selectListed, func(r Row) { run, bad = scanListed(r) }, newest.Seq()); err != nil || bad != nil {
+		return errors.Join(err, bad)
+	}
+	if run.Tells != jobs.TellsNothing {
+		return nil // nothing alerts about itself
+	}
 	s.told++
 	return s.keepEvent(tx, store.Event{
-		At: now, Type: jobs.EventRunFailed, Subject: "run/" + newest.String(), Job: g.job, Run: newest,
-		Data: jobs.AppendJSON(nil, &struct {
-			Job         string  `json:"job"`
-			Run         jobs.ID `json:"run"`
-			Fingerprint string  `json:"fingerprint"`
-			Count       int     `json:"count"`
-		}{g.job, newest, g.fingerprint, g.more}),
+		At: now, Type: jobs.EventRunFailed, Subject: jobs.RunSubject(newest), Job: g.job, Run: newest,
+		Data: jobs.AppendJSON(nil, &jobs.RunFailed{
+			Job: g.job, Run: newest, Labels: run.Labels, Error: jobs.EventErrorOf(run.Error), Attempts: run.Counts.Number,
+			Correlation: run.CorrelationID, Schedule: textOrNull(run.Schedule), Group: run.Group, Fingerprint: g.fingerprint, InARow: g.more,
+			Count: g.more,
+		}),
 	})
 }

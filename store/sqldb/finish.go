@@ -20,19 +20,19 @@ SET state = $4, lane = NULL, finished_at = $5, queue = $6, charged = $7, deaths 
     error_kind = CASE WHEN $10 = 1 THEN error_kind ELSE $11 END,
     error_type = CASE WHEN $10 = 1 THEN error_type ELSE $12 END,
     error_message = CASE WHEN $10 = 1 THEN error_message ELSE $13 END, attempt_at = NULL, slices = NULL,
-    said = NULL, batch = CASE WHEN bkey IS NULL OR $4 = 6 THEN NULL ELSE 3 END
+    said = NULL, batch = CASE WHEN bkey IS NULL OR $4 = 6 THEN NULL ELSE 3 END, interrupts = $14, long_at = NULL
 WHERE seq = $1 AND state IN (3, 5) AND number = $2 AND (cancel_at IS NULL OR $3 = 1)`
 	updateAgain = `
 UPDATE runs SET state = $3, due_at = $4, rank = $5, charged = $6, deaths = $7, budgets = $8,
     error_kind = CASE WHEN $9 = 1 THEN error_kind ELSE $10 END,
     error_type = CASE WHEN $9 = 1 THEN error_type ELSE $11 END,
     error_message = CASE WHEN $9 = 1 THEN error_message ELSE $12 END, attempt_at = NULL, slices = NULL,
-    said = NULL
+    said = NULL, interrupts = $13
 WHERE seq = $1 AND state IN (3, 5) AND number = $2 AND cancel_at IS NULL AND lane IS NOT NULL`
 	// A good slice: the count of failures starts anew.
 	updateSliced = `
 UPDATE runs SET state = 2, due_at = $3, rank = $4, charged = 0, deaths = 0, budgets = NULL,
-    slices = COALESCE(slices, 0) + 1, continues = COALESCE(continues, 0) + 1
+    slices = COALESCE(slices, 0) + 1, continues = COALESCE(continues, 0) + 1, interrupts = NULL
 WHERE seq = $1 AND state = 3 AND number = $2 AND cancel_at IS NULL AND lane IS NOT NULL`
 	updateWaiting = `
 UPDATE runs SET state = 5, due_at = $3
@@ -94,6 +94,9 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 	}
 	if f.Held != "" {
 		return store.FinishResult{}, nil
+	}
+	if err := s.tellInterrupted(tx, f); err != nil {
+		return store.FinishResult{}, err
 	}
 	if f.Transition.State.Terminal() {
 		if err := s.releaseAfter(tx, f); err != nil {
@@ -193,7 +196,8 @@ func (s *Store) end(tx Tx, f *store.Finish) (int64, error) {
 	}
 	keep, kind, typ, message := errorColumns(t)
 	changed, err := tx.Exec(updateEnded, f.Run.Seq(), f.Number, t.State == jobs.Cancelled, int(t.State),
-		int64(f.Now), f.Queue, t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ, message)
+		int64(f.Now), f.Queue, t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ, message,
+		none(t.Counts.Interrupts))
 	if err != nil || changed == 0 {
 		return changed, err
 	}
@@ -222,7 +226,7 @@ func (s *Store) again(tx Tx, f *store.Finish) (int64, error) {
 	keep, kind, typ, message := errorColumns(t)
 	changed, err := tx.Exec(updateAgain, f.Run.Seq(), f.Number, int(t.State), int64(t.DueAt),
 		rankOf(t.DueAt, f.Priority), t.Counts.Charged, t.Counts.Deaths, budgets, keep, kind, typ,
-		message)
+		message, none(t.Counts.Interrupts))
 	if err != nil || changed == 0 {
 		return changed, err
 	}

@@ -46,7 +46,7 @@ type groupRow struct {
 	state     jobs.State
 }
 
-// groupRow gives nil where a run is no group that has started, or brings what it is made of.
+// readGroup gives nil where a run is no group that has started, or brings what it is made of.
 func readGroup(tx Tx, run jobs.ID) (*groupRow, error) {
 	var g *groupRow
 	_, err := one(tx, selectGroup, func(r Row) {

@@ -122,11 +122,31 @@ func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err er
 		if err := requeuedBy(tx, run); err != nil {
 			return false, err
 		}
+		if run.OperationID != run.ID {
+			if err := continued(tx, run); err != nil {
+				return false, err
+			}
+		}
 	}
 	if err := s.insert(tx, job, run); err != nil {
 		return false, err
 	}
+	if err := s.startAgain(tx, job, run.ID, of); err != nil {
+		return false, err
+	}
 	return run.State.Terminal(), addMember(tx, f.Run, place, m, run.ID)
+}
+
+// startAgain has a member that is a group itself keep what was good of it before.
+func (s *Store) startAgain(tx Tx, job *jobRow, run, of jobs.ID) error {
+	if of.IsNil() || job.pool != store.PoolGroup {
+		return nil
+	}
+	old, found, err := s.findRun(tx, of)
+	if err != nil || !found {
+		return err
+	}
+	return s.requeueGroup(tx, run, old, &store.Requeue{Of: of})
 }
 
 // bornWithoutJob has a run be born failed whose job does not stand any more.

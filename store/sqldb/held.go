@@ -2,8 +2,10 @@ package sqldb
 
 import (
 	"context"
+	"fmt"
 
 	"nightshift/jobs"
+	"nightshift/store"
 )
 
 // heldBy is what keeps the runs of a lane from starting, workers aside.
@@ -64,13 +66,25 @@ func (s *Store) newHolding(tx Tx, now jobs.Time) *holding {
 		tx: tx, now: now, names: map[string]*jobRow{}, ids: map[int64]*jobRow{},
 		specs: map[specKey]*pinned{}, ahead: map[string]jobs.ID{},
 	}
-	h.book = newGateBook(func(tx Tx, id int64) (*jobRow, error) {
-		if row := h.ids[id]; row != nil {
-			return row, nil
-		}
-		return readJobRow(tx, selectJobRowID, id)
+	h.book = newGateBook(func(_ Tx, id int64) (*jobRow, error) {
+		return h.jobOf(id)
 	}, &s.workers)
 	return h
+}
+
+// jobOf is the job of that number.
+func (h *holding) jobOf(id int64) (*jobRow, error) {
+	if row := h.ids[id]; row != nil {
+		return row, nil
+	}
+	row, err := readJobRow(h.tx, selectJobRowID, id)
+	if err == nil && row == nil {
+		err = fmt.Errorf("job number %d: %w", id, store.ErrNotFound)
+	}
+	if err == nil {
+		h.names[row.name], h.ids[id] = row, row
+	}
+	return row, err
 }
 
 // inLine says which run a run waits for that is in a line.
@@ -118,6 +132,11 @@ func (h *holding) of(run *jobs.Run) (*jobs.HeldBy, error) {
 		rkey: keyText(run.Keys.Rate), catchUp: run.Trigger == jobs.TriggerCatchUp,
 		slice: run.Slices > 0,
 	}
+	return h.heldIn(job, l)
+}
+
+// heldIn is what keeps the runs of a lane from starting, workers aside.
+func (h *holding) heldIn(job *jobRow, l laneKey) (*jobs.HeldBy, error) {
 	for _, key := range keysOfLane(job, l) {
 		g, err := h.book.gate(h.tx, key)
 		if err != nil {

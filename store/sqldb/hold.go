@@ -16,7 +16,8 @@ WHERE seq = $1 AND state = 3 AND number = $2 AND cancel_at IS NULL AND lane IS N
 UPDATE runs SET state = 2, lane = $2, number = number - (slices IS NULL),
     attempt_at = CASE WHEN slices IS NULL THEN NULL ELSE attempt_at END,
     said = CASE WHEN slices IS NULL THEN NULL ELSE said END,
-    started_at = CASE WHEN number = 1 AND slices IS NULL THEN NULL ELSE started_at END
+    started_at = CASE WHEN number = 1 AND slices IS NULL THEN NULL ELSE started_at END,
+    long_at = CASE WHEN number = 1 AND slices IS NULL THEN NULL ELSE long_at END
 WHERE seq = $1`
 	selectHeldLanes = `
 SELECT id, held FROM lanes WHERE held > '' ORDER BY held, id LIMIT 1000000`

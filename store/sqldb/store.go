@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -38,9 +39,10 @@ type Store struct {
 	behind    map[int64]map[int64]struct{} // by a gate that is shut, those at which lanes stay for it too
 	seen      map[int64]struct{}           // stirred gates that the last claim looked at
 	seenAll   bool                         // it looked at all
-	told      int                          // events that were kept, also those undone since
-	streaks   map[int64]int                // how many there are of each job that has any; nil: not read yet
-	cached    int                          // bounds the rows kept from call to call
+	stopped   stoppedBulks
+	told      int           // events that were kept, also those undone since
+	streaks   map[int64]int // how many there are of each job that has any; nil: not read yet
+	cached    int           // bounds the rows kept from call to call
 
 	ids    *jobs.IDs          // name the merges of groups
 	groups groupSight         // see there
@@ -62,6 +64,7 @@ type jobRow struct {
 	concurrency  *jobs.Concurrency
 	rate         *jobs.Rate
 	dependencies []string
+	longAfter    time.Duration // 0: never
 
 	templated bool   // the URL of the newest version may name a host by what a run brings
 	hosts     *hosts // of that version; nil: not read yet
@@ -135,6 +138,7 @@ func (s *Store) forget() {
 	s.specs = map[specKey]*pinned{}
 	s.saves, s.streaks = savesUnknown, nil
 	s.changed, s.freed = nil, nil
+	s.stopped = stoppedBulks{}
 	s.aheadRuns = 0
 	s.groups, s.quiet, s.idle = groupSight{}, map[int64]struct{}{}, [store.Pools]bool{}
 	s.forgetGates()
@@ -212,11 +216,15 @@ func scanJobRow(r Row) (*jobRow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read document of job %s: %w", r.Text(5), err)
 	}
-	return &jobRow{
+	row := &jobRow{
 		id: r.Int(0), name: r.Text(5), version: int(r.Int(1)), pool: store.PoolOf(spec.Kind()),
 		paused: !r.Null(2), note: r.Text(7), deleted: !r.Null(3), templated: templated(spec),
 		queue: doc.QueueOf(), concurrency: doc.Concurrency, rate: doc.Rate, dependencies: doc.Dependencies,
-	}, nil
+	}
+	if doc.LongAfter != nil {
+		row.longAfter = doc.LongAfter.Std()
+	}
+	return row, nil
 }
 
 // liveJob is jobRow for a job that stands; store.ErrNotFound else.

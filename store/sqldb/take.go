@@ -20,20 +20,26 @@ type turn struct {
 }
 
 // takeAll gives out runs to the workers that are free. more: gates are left to be looked at.
-func (s *Store) takeAll(tx Tx, c *store.Claim) (leases []store.Lease, more bool, err error) {
+// long: when the first of them will have taken long; zero: nobody asks.
+func (s *Store) takeAll(
+	tx Tx, c *store.Claim,
+) (leases []store.Lease, long jobs.Time, more bool, err error) {
 	if err := s.loadTurn(tx); err != nil {
-		return nil, false, err
+		return nil, 0, false, err
+	}
+	if err := s.stopped.read(tx); err != nil {
+		return nil, 0, false, err
 	}
 	t := taking{Store: s, tx: tx, now: c.Now}
 	free := c.Free
 	for range maxRounds {
 		if err := s.unpark(tx, c.Now); err != nil {
-			return nil, false, err
+			return nil, 0, false, err
 		}
 		for pool := range store.Pool(store.Pools) {
 			before := len(t.leases)
 			if err := t.take(pool, free[pool]); err != nil {
-				return nil, false, err
+				return nil, 0, false, err
 			}
 			free[pool] -= len(t.leases) - before
 		}
@@ -42,9 +48,9 @@ func (s *Store) takeAll(tx Tx, c *store.Claim) (leases []store.Lease, more bool,
 		}
 	}
 	if err := keepSlots(tx, t.slots); err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
-	return t.leases, len(s.stirred) > 0 || t.parked >= maxParked, s.keepGates(tx, c.Now)
+	return t.leases, t.longAt, len(s.stirred) > 0 || t.parked >= maxParked, s.keepGates(tx, c.Now)
 }
 
 // taking is a claim under way.
@@ -56,6 +62,8 @@ type taking struct {
 	slots  []slot
 	begun  []int64 // runs that are given out and still to be made running
 	parked int     // lanes that were set aside
+	long   []long  // runs of which somebody wants to know when they take long, still to be noted
+	longAt jobs.Time
 
 	pool             store.Pool
 	left             int // workers
@@ -165,7 +173,8 @@ func (t *taking) serve(c *turn) error {
 // fill gets the first queued runs of the lane: those that a claim before has read ahead, or those
 // that are queued now. Where many lanes have few turns each it reads ahead.
 func (t *taking) fill(c *turn) error {
-	if c.queued, c.last = t.readAhead(c.lane); len(c.queued) > 0 {
+	c.queued, c.last = t.readAhead(c.lane)
+	if c.leave(&t.stopped); len(c.queued) > 0 {
 		c.place()
 		return nil
 	}
@@ -189,9 +198,17 @@ func (t *taking) fill(c *turn) error {
 		return err
 	}, c.lane.id, n)
 	c.last = len(c.queued) < n
+	c.leave(&t.stopped)
 	c.over = len(c.queued) == 0
 	c.place()
 	return err
+}
+
+// leave passes over runs whose order was called off before they began: they are cancelled soon.
+func (c *turn) leave(stopped *stoppedBulks) {
+	n := len(c.queued)
+	c.queued = slices.DeleteFunc(c.queued, stopped.calledOff)
+	c.last = c.last && len(c.queued) == n
 }
 
 func (c *turn) place() {
@@ -209,6 +226,9 @@ func (t *taking) start(c *turn) (store.Lease, error) {
 	t.lastTurn = max(t.lastTurn, int64(t.now)*microsPerMilli) + 1
 	c.lane.turn = t.lastTurn
 	t.begun = append(t.begun, run.ID.Seq())
+	if err := t.watch(c.lane.job, run); err != nil {
+		return store.Lease{}, err
+	}
 	run.State = jobs.Running
 	if run.Slices == 0 { // else its attempt goes on
 		run.Counts.Number++
@@ -260,7 +280,7 @@ func (t *taking) begin() error {
 	if err != nil {
 		return fmt.Errorf("start runs: %w", err)
 	}
-	return nil
+	return t.noteLong()
 }
 
 // leave puts the lanes that were served where their next runs belong.

@@ -12,10 +12,10 @@ import (
 
 const (
 	selectAttempt = `
-SELECT tail, state, number, slices, deaths, job, operation, bkey, lane FROM runs WHERE seq = $1`
+SELECT tail, state, number, slices, deaths + COALESCE(interrupts, 0), job, operation, bkey, lane FROM runs WHERE seq = $1`
 	selectSaid        = `SELECT said FROM runs WHERE seq = $1`
 	selectTold        = `SELECT told FROM attempts WHERE run = $1 AND number = $2`
-	updateAlive       = `UPDATE runs SET deaths = 0 WHERE seq = $1`
+	updateAlive       = `UPDATE runs SET deaths = 0, interrupts = NULL WHERE seq = $1`
 	updateSaid        = `UPDATE runs SET said = $2 WHERE seq = $1`
 	selectWaitingRuns = `
 SELECT r.seq, r.tail, r.number, r.job, r.version, r.due_at FROM runs r
@@ -30,7 +30,7 @@ FROM runs r LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 type fenced struct {
 	state  jobs.State // as it is shown
 	number int
-	deaths int
+	cut    int // attempts that the server ended before it
 	owner  owner
 	lane   int64 // in which it waits for its next slice; 0: it does not
 }
@@ -41,7 +41,7 @@ func fence(tx Tx, f store.Fence) (of fenced, err error) {
 		if r.Int(0) != f.Run.Tail() {
 			return
 		}
-		of = fenced{state: jobs.State(r.Int(1)), number: int(r.Int(2)), deaths: int(r.Int(4))}
+		of = fenced{state: jobs.State(r.Int(1)), number: int(r.Int(2)), cut: int(r.Int(4))}
 		if of.state == jobs.Queued && !r.Null(3) {
 			of.state, of.lane = jobs.Running, r.Int(8) // between two slices
 		}
@@ -76,10 +76,10 @@ func (s *Store) SaveCheckpoint(ctx context.Context, f store.Fence, value jobs.Ra
 	})
 }
 
-// saveFor keeps a checkpoint. It also shows that the run gets on: deaths are counted in a row without a
-// new one.
+// saveFor keeps a checkpoint. It also shows that the run gets on: deaths, and attempts that the server
+// ended, are counted in a row without a new one.
 func (s *Store) saveFor(tx Tx, of fenced, n *store.Note, now jobs.Time) error {
-	if of.deaths > 0 {
+	if of.cut > 0 {
 		if err := must(tx.Exec(updateAlive, n.Run.Seq())); err != nil {
 			return err
 		}

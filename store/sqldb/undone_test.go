@@ -169,9 +169,18 @@ func (p pruning) Prune(ctx context.Context, now jobs.Time, limit int) (bool, err
 }
 
 func TestAStoreWhoseWritesAreUndoneNowAndThenDoesTheSame(t *testing.T) {
+	storetest.Walk(t, undoneOften(t), 1000)
+}
+
+func TestGroupsWhoseWritesAreUndoneNowAndThenDoTheSame(t *testing.T) {
+	storetest.WalkGroups(t, undoneOften(t), 300)
+}
+
+// undoneOften opens a store of which every third write or so is undone, at some statement, before it is done.
+func undoneOften(t *testing.T) func(testing.TB) store.Store {
 	path := filepath.Join(t.TempDir(), "n.db")
 	var prunes atomic.Bool
-	storetest.Walk(t, func(t testing.TB) store.Store {
+	return func(t testing.TB) store.Store {
 		t.Helper()
 		s, err := sqlite.Open(t.Context(), path, sqlite.Config{})
 		check(t, err)
@@ -182,7 +191,7 @@ func TestAStoreWhoseWritesAreUndoneNowAndThenDoesTheSame(t *testing.T) {
 			return rand.IntN(90) - 60
 		})
 		return pruning{s, &prunes}
-	}, 1000)
+	}
 }
 
 // What failed in a row is known in memory: a claim that is undone must not leave it there.

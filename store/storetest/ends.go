@@ -44,6 +44,7 @@ func (w *world) interrupted(l store.Lease) store.Finish {
 	f := w.ended(l, jobs.Queued, jobs.OutcomeInterrupted)
 	f.Transition.DueAt = w.now
 	f.Transition.Counts.Deaths++
+	f.Transition.Counts.Interrupts++
 	f.Transition.Error.Kind = jobs.FailLost
 	f.Transition.Decision = jobs.Decision{Action: "rerun", By: "interrupted", NextAttemptAt: w.now}
 	return f

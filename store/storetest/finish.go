@@ -19,7 +19,7 @@ var finishClaims = []claim{
 		out := w.claim(
 			store.Claim{Free: [store.Pools]int{1, 0}, Finished: []store.Finish{w.interrupted(l)}})
 		equal(w, "claimed", len(out.Leases), 1)
-		equal(w, "counts", out.Leases[0].Run.Counts, jobs.Counts{Number: 2, Deaths: 1})
+		equal(w, "counts", out.Leases[0].Run.Counts, jobs.Counts{Number: 2, Deaths: 1, Interrupts: 1})
 	}},
 	{"ErrorIsGoneOnceItSucceeded", func(w *world) {
 		w.jobs("a")
@@ -276,7 +276,7 @@ func orphans(w *world) {
 	for _, l := range again.Leases {
 		if l.Run.ID == o.Run.ID {
 			equal(w, "lease", words(l.Run.Counts, l.LogBytes),
-				words(jobs.Counts{Number: 2, Deaths: 1}, 5))
+				words(jobs.Counts{Number: 2, Deaths: 1, Interrupts: 1}, 5))
 		}
 	}
 }

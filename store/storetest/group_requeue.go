@@ -113,7 +113,8 @@ var groupRequeueClaims = []claim{
 		n, stop, err := w.Store.DeleteJob(w.ctx, "g", nil, w.by())
 		w.check(err)
 		equal(w, "cancelled", n, 4)
-		equal(w, "to stop", count(idTexts(stop)), count(idTexts([]jobs.ID{l.Run.ID, w.members(other.Run.ID)[0].ID, w.members(other.Run.ID)[1].ID})))
+		others := w.members(other.Run.ID)
+		equal(w, "to stop", count(idTexts(stop)), count(idTexts([]jobs.ID{l.Run.ID, others[0].ID, others[1].ID})))
 		equal(w, "states", words(w.state(idle.Run.ID), w.state(busy.Run.ID), w.state(queued)), "cancelled waiting cancelled")
 		w.wantErr(w.Remove(w.ctx, w.members(busy.Run.ID)[1].ID, w.by()), store.ErrState)
 		w.apply(w.cancelled(l))
@@ -219,7 +220,7 @@ func requeuesGroup(w *world) {
 	id := g.Run.ID
 	w.succeedWith(w.memberLease(id, 0), "0")
 	w.fail(w.memberLease(id, 1))
-	w.fail(w.memberLease(id, 2))
+	w.fail(w.goOn(w.memberLease(id, 2), "1"))
 	w.endGroup(w.oneOver())
 	old := w.members(id)
 	under := w.requeueSame(old[1].ID)
@@ -243,8 +244,9 @@ func requeuesGroup(w *world) {
 	equal(w, "kept", words(list[0].ID, list[1].ID), words(old[0].ID, under))
 	equal(w, "whose they are", words(w.run(list[0].ID).Group, w.run(list[1].ID).Group, w.run(list[1].ID).Place), words(id, again, 1))
 	third := w.run(list[2].ID)
-	equal(w, "requeued", words(third.RequeuedFrom, third.OperationID, w.run(old[2].ID).RequeuedTo, third.Group),
-		words(old[2].ID, old[2].Run.OperationID, third.ID, again))
+	equal(w, "requeued", words(third.RequeuedFrom, third.OperationID, third.Continues, w.run(old[2].ID).RequeuedTo, third.Group),
+		words(old[2].ID, old[2].Run.OperationID, 1, third.ID, again))
+	equal(w, "failure behind it", *w.run(old[2].ID).Dealt, jobs.FailureRequeued)
 	w.wantStands(again, "succeeded, running, queued, queued; members, 0 merges")
 	w.wantStands(id, "succeeded, running, failed; over, 0 merges")
 	w.wantErr(w.Remove(w.ctx, old[0].ID, w.by()), store.ErrState)

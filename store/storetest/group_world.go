@@ -133,7 +133,7 @@ func (w *world) wantStands(id jobs.ID, want string) {
 // memberLease is that of a member, claimed with all that is due before it; -1: of the newest merge.
 func (w *world) memberLease(group jobs.ID, place int) store.Lease {
 	w.Helper()
-	id := jobs.NilID
+	var id jobs.ID
 	if place >= 0 {
 		id = w.members(group)[place].ID
 	} else {

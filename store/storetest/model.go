@@ -17,7 +17,8 @@ type model struct {
 	// saved are the checkpoints, by owner.
 	saved map[string]modelSaved
 	// alike are groups of failures, by fingerprint.
-	alike map[string]*modelAlike
+	alike  map[string]*modelAlike
+	orders map[jobs.ID]*modelOrder
 
 	schedules    map[string]*modelSchedule
 	workers      [store.Pools]int // that the last claim told of
@@ -60,7 +61,7 @@ type modelKey struct {
 func newModel() *model {
 	return &model{
 		runs: map[jobs.ID]*modelRun{}, keys: map[string]modelKey{}, saved: map[string]modelSaved{},
-		alike: map[string]*modelAlike{},
+		alike: map[string]*modelAlike{}, orders: map[jobs.ID]*modelOrder{},
 		gates: map[gateName]*modelGate{}, queues: map[string]*jobs.Queue{},
 		dependencies: map[string]*jobs.Dependency{}, schedules: map[string]*modelSchedule{},
 	}
@@ -147,6 +148,7 @@ func (m *model) delete(name string, now jobs.Time) (cancelled int, err error) {
 		default:
 			r.endIdle(now, jobs.ByJobDeleted, "the job was deleted")
 			m.cancelIdle(r, now)
+			m.ended(r, now)
 			cancelled++
 		}
 	}

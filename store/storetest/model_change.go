@@ -77,7 +77,10 @@ func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
 		ID: rq.ID, Job: r.Job, OperationID: r.OperationID, State: jobs.Queued, Trigger: rq.Trigger,
 		Payload: r.Payload, Priority: r.Priority, Labels: r.Labels, CorrelationID: r.CorrelationID,
 		CreatedBy: rq.Creator, CreatedAt: rq.By.Now, RunAt: rq.By.Now, DueAt: rq.By.Now, RequeuedFrom: rq.Of,
-		Keys: rq.Keys, Schedule: r.Schedule, ScheduledFor: r.ScheduledFor,
+		Keys: rq.Keys, Schedule: r.Schedule, ScheduledFor: r.ScheduledFor, Bulk: rq.Bulk,
+	}
+	if rq.RunAt > rq.By.Now {
+		run.State, run.RunAt, run.DueAt = jobs.Scheduled, rq.RunAt, rq.RunAt
 	}
 	if rq.Payload != nil {
 		run.Payload = rq.Payload

@@ -95,7 +95,7 @@ func (m *model) fence(f store.Fence) *store.OverError {
 // save keeps a checkpoint of an attempt under way.
 func (m *model) save(f store.Fence, value jobs.Raw, now jobs.Time) {
 	r := m.runs[f.Run]
-	r.Counts.Deaths = 0
+	r.Counts.Deaths, r.Counts.Interrupts = 0, 0
 	m.keep(r, value, now)
 }
 

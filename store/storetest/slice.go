@@ -110,7 +110,7 @@ var sliceClaims = []claim{
 		w.apply(w.interrupted(o))
 		l := w.takeOne()
 		equal(w, "lease", words(l.Run.Counts, l.Run.Slices, l.Run.Continues, l.Started, string(l.Checkpoint)),
-			words(jobs.Counts{Number: 2, Deaths: 1}, 0, 2, w.now, "2"))
+			words(jobs.Counts{Number: 2, Deaths: 1, Interrupts: 1}, 0, 2, w.now, "2"))
 		r := w.run(id)
 		equal(w, "attempts", words(len(r.Attempts), r.Attempts[0].Outcome, r.Attempts[0].Slices, r.Attempts[1].Slices),
 			words(2, jobs.OutcomeInterrupted, 3, 1))

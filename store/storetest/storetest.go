@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Requeue", requeueClaims},
 		{"Remove", removeClaims},
 		{"Failures", slices.Concat(failureClaims, dealClaims, alikeClaims, earlierClaims)},
+		{"Bulk", slices.Concat(bulkClaims, bulkStopClaims)},
 		{"Log", logClaims},
 		{"Prune", pruneClaims},
 		{"Runs", slices.Concat(listClaims, searchClaims)},
@@ -65,6 +66,9 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Backlog", backlogClaims},
 		{"Ticks", slices.Concat(tickClaims, rewindClaims)},
 		{"Late", lateClaims},
+		{"Long", slices.Concat(longClaims, overClaims())},
+		{"Interrupted", interruptClaims},
+		{"Stuck", slices.Concat(waitClaims, noWaitClaims(), standingClaims)},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +83,10 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 	t.Run("RandomWalkAgreesWithModel", func(t *testing.T) {
 		t.Parallel()
 		Walk(t, open, 2000)
+	})
+	t.Run("RandomWalkOfGroups", func(t *testing.T) {
+		t.Parallel()
+		WalkGroups(t, open, 400)
 	})
 }
 

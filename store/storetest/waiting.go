@@ -185,7 +185,7 @@ func waitingEnds(w *world) {
 			w.tick(time.Minute)
 			next := w.takeOne()
 			equal(w, name+": next attempt", words(next.Run.Counts, next.Run.Slices),
-				words(jobs.Counts{Number: 2, Charged: f.Transition.Counts.Charged, Deaths: f.Transition.Counts.Deaths}, 0))
+				words(jobs.Counts{Number: 2, Charged: f.Transition.Counts.Charged, Deaths: f.Transition.Counts.Deaths, Interrupts: f.Transition.Counts.Interrupts}, 0))
 			w.succeed(next)
 		}
 		w.deleteJob("a")

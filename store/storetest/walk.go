@@ -120,6 +120,7 @@ func (w *walker) actions() (list []action) {
 		{1, action{"drop a checkpoint", w.walkDropCheckpoint}},
 		{5, action{"deal", w.walkDeal}},
 		{1, action{"reopen what was ignored", w.walkReopenIgnored}},
+		{1, action{"order", w.walkOrder}},
 	} {
 		times := a.times
 		if a.name != "enqueue" && a.name != "claim" {

@@ -56,6 +56,7 @@ func (w *walker) compareFailures() {
 	w.check(err)
 	equal(w.world, "open ones", n, min(5, len(open)))
 	w.compareAlike()
+	w.compareOrders()
 }
 
 func (w *walker) compareAlike() {

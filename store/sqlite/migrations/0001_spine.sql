@@ -257,13 +257,13 @@ CREATE INDEX runs_running ON runs (state) WHERE state IN (3, 5);
 -- Lists of failed runs.
 CREATE INDEX runs_failed ON runs (state) WHERE state = 7;
 -- Failures: lists by status; how many are open.
-CREATE INDEX runs_dealt ON runs (dealt) WHERE dealt IS NOT NULL;
+CREATE INDEX runs_dealt ON runs (dealt, seq) WHERE dealt IS NOT NULL;
 -- Failures: those of a job that a success resolves, or that a filter names.
-CREATE INDEX runs_dealt_job ON runs (job, dealt) WHERE dealt IS NOT NULL;
+CREATE INDEX runs_dealt_job ON runs (job, dealt, seq) WHERE dealt IS NOT NULL;
 -- Failures: those of a schedule that a success resolves.
-CREATE INDEX runs_dealt_schedule ON runs (schedule, dealt) WHERE schedule IS NOT NULL AND dealt IS NOT NULL;
+CREATE INDEX runs_dealt_schedule ON runs (schedule, dealt, seq) WHERE schedule IS NOT NULL AND dealt IS NOT NULL;
 -- Failures: those that are alike.
-CREATE INDEX runs_failure ON runs (failure, dealt) WHERE failure IS NOT NULL;
+CREATE INDEX runs_failure ON runs (failure, dealt, seq) WHERE failure IS NOT NULL;
 -- Failures: runs that retry.
 CREATE INDEX runs_retrying ON runs (seq) WHERE state = 4;
 -- Alerts: those that could not be told and that nobody has dealt with.
@@ -489,21 +489,23 @@ CREATE TABLE bulks (
     succeeded  INTEGER NOT NULL,            -- of its runs
     failed     INTEGER NOT NULL,
     cancelled  INTEGER NOT NULL,
+    stop_after INTEGER NOT NULL,            -- failed runs after which it is called off; 0: never
     state      INTEGER NOT NULL,            -- store.BulkState
     reason     TEXT,                        -- why it was called off
-    next_at    INTEGER NOT NULL,            -- run_at of the next run
+    next_at    INTEGER NOT NULL,            -- run_at of the next run, microseconds
     created_by TEXT,                        -- a token's name
     created_at INTEGER NOT NULL,
     ended_at   INTEGER                      -- when nothing of it was left to do
 ) STRICT;
 
 -- Start: the orders that are under way.
-CREATE INDEX bulks_left ON bulks (id) WHERE ended_at IS NULL;
+CREATE INDEX bulks_left ON bulks (state) WHERE ended_at IS NULL;
 
 -- Failures that an order has still to deal with.
 CREATE TABLE bulk_items (
     bulk INTEGER NOT NULL,
     run  INTEGER NOT NULL,
+    tail INTEGER NOT NULL,
     PRIMARY KEY (bulk, run)
 ) STRICT, WITHOUT ROWID;
 
@@ -536,3 +538,86 @@ CREATE TABLE meta (
     name  TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- For people and their tools: what the API calls failures, runs and queues, with ids and times as texts. What these
+-- have is public, and so are the names: columns are only ever added.
+
+-- Failed runs, and those that are tried again.
+CREATE VIEW failed_jobs AS
+SELECT printf('%08x-%04x-7%03x-%04x-%012x', r.seq >> 28, (r.seq >> 12) & 0xffff, r.seq & 0xfff,
+        (r.tail >> 48) & 0xffff, r.tail & 0xffffffffffff) AS id,
+    j.name AS job_type,
+    coalesce((SELECT body FROM payloads WHERE run = r.seq), '{}') AS payload,
+    r.error_message AS error_message,
+    r.error_type AS error_type,
+    (SELECT json_extract(error, '$.stack') FROM attempts
+     WHERE run = r.seq AND error IS NOT NULL ORDER BY number DESC LIMIT 1) AS stack_trace,
+    max(r.number - 1, 0) AS retries,
+    CASE r.dealt WHEN 0 THEN 'open' WHEN 1 THEN 'requeued' WHEN 2 THEN 'resolved' WHEN 3 THEN 'ignored'
+        ELSE 'will_retry' END AS status,
+    strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1000.0, 'unixepoch') AS created_at,
+    (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', finished_at / 1000.0, 'unixepoch') FROM attempts
+     WHERE run = r.seq ORDER BY number DESC LIMIT 1) AS last_attempt_at
+FROM (
+    SELECT * FROM runs WHERE dealt IS NOT NULL
+    UNION ALL SELECT * FROM runs WHERE state = 4) r JOIN jobs j ON j.id = r.job;
+
+-- All runs that are kept.
+CREATE VIEW run_history AS
+SELECT printf('%08x-%04x-7%03x-%04x-%012x', r.seq >> 28, (r.seq >> 12) & 0xffff, r.seq & 0xfff,
+        (r.tail >> 48) & 0xffff, r.tail & 0xffffffffffff) AS id,
+    j.name AS job_type,
+    r.version AS version,
+    CASE WHEN r.state = 2 AND r.slices > 0 THEN 'running' ELSE
+        CASE r.state WHEN 1 THEN 'scheduled' WHEN 2 THEN 'queued' WHEN 3 THEN 'running' WHEN 4 THEN 'retrying'
+        WHEN 5 THEN 'waiting' WHEN 6 THEN 'succeeded' WHEN 7 THEN 'failed' WHEN 8 THEN 'cancelled' END END AS state,
+    r.cause AS "trigger",
+    r.schedule AS schedule,
+    coalesce(r.queue, j.queue) AS queue,
+    r.priority AS priority,
+    coalesce(r.labels, '{}') AS labels,
+    coalesce(r.correlation, printf('%08x-%04x-7%03x-%04x-%012x', r.seq >> 28, (r.seq >> 12) & 0xffff, r.seq & 0xfff,
+        (r.tail >> 48) & 0xffff, r.tail & 0xffffffffffff)) AS correlation_id,
+    r.created_by AS created_by,
+    strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at / 1000.0, 'unixepoch') AS created_at,
+    strftime('%Y-%m-%dT%H:%M:%fZ', r.run_at / 1000.0, 'unixepoch') AS run_at,
+    strftime('%Y-%m-%dT%H:%M:%fZ', r.scheduled_for / 1000.0, 'unixepoch') AS scheduled_for,
+    strftime('%Y-%m-%dT%H:%M:%fZ', r.started_at / 1000.0, 'unixepoch') AS started_at,
+    strftime('%Y-%m-%dT%H:%M:%fZ', r.finished_at / 1000.0, 'unixepoch') AS finished_at,
+    (r.finished_at - r.started_at) / 1000.0 AS seconds,
+    r.number AS attempts,
+    r.error_kind AS error_kind,
+    r.error_type AS error_type,
+    r.error_message AS error_message,
+    nullif(lower(substr(hex(r.requeued_from), 1, 8) || '-' || substr(hex(r.requeued_from), 9, 4) || '-' ||
+        substr(hex(r.requeued_from), 13, 4) || '-' || substr(hex(r.requeued_from), 17, 4) || '-' ||
+        substr(hex(r.requeued_from), 21)), '----') AS requeued_from,
+    nullif(lower(substr(hex(r.requeued_to), 1, 8) || '-' || substr(hex(r.requeued_to), 9, 4) || '-' ||
+        substr(hex(r.requeued_to), 13, 4) || '-' || substr(hex(r.requeued_to), 17, 4) || '-' ||
+        substr(hex(r.requeued_to), 21)), '----') AS requeued_to,
+    nullif(lower(substr(hex(r.parent), 1, 8) || '-' || substr(hex(r.parent), 9, 4) || '-' ||
+        substr(hex(r.parent), 13, 4) || '-' || substr(hex(r.parent), 17, 4) || '-' ||
+        substr(hex(r.parent), 21)), '----') AS group_run
+FROM runs r JOIN jobs j ON j.id = r.job;
+
+-- What waits and runs in each queue.
+CREATE VIEW queue_depth AS
+SELECT g.name AS queue,
+    g.paused_at IS NOT NULL AS paused,
+    coalesce(u.scheduled, 0) AS scheduled,
+    coalesce(u.queued, 0) AS queued,
+    coalesce(u.running, 0) AS running,
+    coalesce(u.retrying, 0) AS retrying,
+    coalesce(u.waiting, 0) AS waiting,
+    strftime('%Y-%m-%dT%H:%M:%fZ', u.oldest / 1000.0, 'unixepoch') AS oldest_due_at
+FROM gates g LEFT JOIN (
+    SELECT j.queue AS queue, sum(r.state = 1) AS scheduled, sum(r.state = 2 AND r.slices IS NULL) AS queued,
+        sum(r.state = 3 OR r.state = 2 AND r.slices IS NOT NULL) AS running, sum(r.state = 4) AS retrying,
+        sum(r.state = 5) AS waiting,
+        min(CASE WHEN r.state = 2 THEN r.due_at END) AS oldest
+    FROM (
+        SELECT job, state, due_at, slices FROM runs WHERE state = 2
+        UNION ALL SELECT job, state, due_at, slices FROM runs WHERE state IN (1, 4)
+        UNION ALL SELECT job, state, due_at, slices FROM runs WHERE state IN (3, 5)) r JOIN jobs j ON j.id = r.job
+    GROUP BY j.queue) u ON u.queue = g.name
+WHERE g.kind = 1 AND g.job = 0;

@@ -1,0 +1,213 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+const (
+	selectBulkItems = `SELECT run, tail FROM bulk_items WHERE bulk = $1 ORDER BY run LIMIT $2`
+	deleteBulkItems = `DELETE FROM bulk_items WHERE bulk = $1 AND run <= $2`
+	deleteItemsOf   = `DELETE FROM bulk_items WHERE bulk = $1`
+	updateBulk      = `
+UPDATE bulks SET done = $2, skipped = $3, skips = $4, next_at = $5, state = $6, ended_at = $7 WHERE id = $1`
+
+	stepBytes = 4 << 20 // of payloads that one step holds, but for the last
+)
+
+// BulkStep implements store.Failures.
+func (s *Store) BulkStep(
+	ctx context.Context, id jobs.ID, limit int, runs func([]*jobs.Run) []store.BulkRun, now jobs.Time,
+) (done store.BulkDone, more bool, err error) {
+	step := &bulkStep{Store: s, limit: limit, now: now}
+	if err := s.db.Read(ctx, func(tx Tx) error { return step.read(tx, id) }); err != nil {
+		return done, false, err
+	}
+	switch {
+	case step.bulk.State == store.BulkStopped:
+		done.Cancelled, more, err = s.cancelStopped(ctx, step.bulk, limit, now)
+		return done, more, err
+	case step.bulk.State != store.BulkRunning:
+		return done, false, nil
+	case len(step.runs) > 0:
+		step.make = runs(step.runs)
+	}
+	err = s.write(ctx, func(tx Tx) (err error) {
+		done.Made, more, err = step.write(tx)
+		return err
+	})
+	if err != nil {
+		return store.BulkDone{}, false, fmt.Errorf("carry out order %s: %w", id, err)
+	}
+	return done, more, nil
+}
+
+// bulkStep deals with the next few failures of an order.
+type bulkStep struct {
+	*Store
+	limit int
+	now   jobs.Time
+	bulk  *bulkRow
+	items []jobs.ID
+	runs  []*jobs.Run     // of these, those that are to be requeued
+	make  []store.BulkRun // the requeues, in the order of runs
+}
+
+// read finds them, and the runs that are to be requeued with their payloads.
+func (b *bulkStep) read(tx Tx, id jobs.ID) (err error) {
+	b.items, b.runs = nil, nil
+	if b.bulk, err = readBulk(tx, id); err != nil || b.bulk.State != store.BulkRunning {
+		return err
+	}
+	if b.items, err = bulkItems(tx, id, b.limit); err != nil || b.bulk.Bulk.Action != store.BulkRequeue {
+		return err
+	}
+	size := 0
+	for i, item := range b.items {
+		if size >= stepBytes {
+			b.items = b.items[:i]
+			return nil
+		}
+		l, found, err := readLink(tx, item)
+		if err != nil {
+			return err
+		}
+		if b.bulk.takes(&l, found) != "" {
+			continue
+		}
+		var run *jobs.Run
+		var bad error
+		_, err = one(tx, selectHistory, func(r Row) {
+			run, bad = scanListed(r)
+			run.Payload = payloadOf(r, listedCount)
+		}, item.Seq())
+		if err = errors.Join(err, bad); err != nil {
+			return err
+		}
+		size += len(run.Payload)
+		b.runs = append(b.runs, run)
+	}
+	return nil
+}
+
+func bulkItems(tx Tx, bulk jobs.ID, limit int) (items []jobs.ID, err error) {
+	err = tx.Query(selectBulkItems, func(r Row) error {
+		items = append(items, jobs.IDOf(r.Int(0), r.Int(1)))
+		return nil
+	}, bulk.Seq(), limit)
+	return items, err
+}
+
+// write deals with them, unless the order was called off, or another has dealt with them.
+func (b *bulkStep) write(tx Tx) (made []store.Submitted, more bool, err error) {
+	bulk, err := readBulk(tx, b.bulk.ID)
+	if err != nil {
+		return nil, false, err
+	}
+	first, err := bulkItems(tx, bulk.ID, 1)
+	if err != nil || bulk.State != store.BulkRunning || len(b.items) > 0 && !slices.Equal(first, b.items[:1]) {
+		return nil, true, err
+	}
+	b.bulk = bulk
+	left := b.make
+	for _, item := range b.items {
+		var rq *store.BulkRun
+		if len(left) > 0 && left[0].Of == item {
+			rq, left = &left[0], left[1:]
+		}
+		out, err := b.deal(tx, item, rq)
+		if err != nil {
+			return nil, false, fmt.Errorf("run %s: %w", item, err)
+		}
+		if out != nil {
+			made = append(made, *out)
+		}
+	}
+	more, err = b.keep(tx)
+	return made, more, err
+}
+
+// keep notes how far the order has come.
+func (b *bulkStep) keep(tx Tx) (more bool, err error) {
+	bulk := b.bulk
+	if len(b.items) > 0 {
+		if _, err := tx.Exec(deleteBulkItems, bulk.ID.Seq(), b.items[len(b.items)-1].Seq()); err != nil {
+			return false, err
+		}
+	}
+	left, err := bulkItems(tx, bulk.ID, 1)
+	if err != nil {
+		return false, err
+	}
+	ended := any(nil)
+	if more = len(left) > 0; !more {
+		bulk.State = store.BulkMade
+		if bulk.Bulk.Action != store.BulkRequeue || bulk.Succeeded+bulk.Failed+bulk.Cancelled == bulk.Done {
+			bulk.State, ended = store.BulkDoneAll, int64(b.now)
+		}
+	}
+	return more, must(tx.Exec(updateBulk, bulk.ID.Seq(), bulk.Done, bulk.Skipped, bulk.skips(), bulk.next,
+		int(bulk.State), ended))
+}
+
+// deal deals with one failure, as it stands now: it is requeued, resolved or ignored, or left as it is.
+func (b *bulkStep) deal(tx Tx, item jobs.ID, rq *store.BulkRun) (made *store.Submitted, err error) {
+	bulk := b.bulk
+	l, found, err := readLink(tx, item)
+	if err != nil {
+		return nil, err
+	}
+	skip := bulk.takes(&l, found)
+	switch {
+	case skip != "":
+	case bulk.Bulk.Action == store.BulkRequeue && rq == nil:
+		skip = "it changed while it was looked at"
+	case bulk.Bulk.Action == store.BulkRequeue:
+		if skip = rq.Skip; skip == "" {
+			made, skip, err = b.requeue(tx, rq.Requeue)
+		}
+	default:
+		_, err = b.Store.deal(tx, &l, bulk.settling(b.now))
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case skip != "":
+		bulk.skip(item, skip)
+	default:
+		bulk.Done++
+	}
+	return made, nil
+}
+
+// settling is how an order deals with failures that it does not requeue.
+func (b *bulkRow) settling(now jobs.Time) *settling {
+	how := &settling{status: jobs.FailureResolved, by: b.actor, note: b.Bulk.Note, now: now}
+	if b.Bulk.Action == store.BulkIgnore {
+		how.status, how.until = jobs.FailureIgnored, b.Bulk.Until
+	}
+	return how
+}
+
+// requeue makes the run of a failure, due when the order's rate says. skip: why it could not.
+func (b *bulkStep) requeue(tx Tx, rq store.Requeue) (made *store.Submitted, skip string, err error) {
+	bulk := b.bulk
+	at := max(bulk.next, int64(b.now)*microsPerMilli)
+	rq.Bulk, rq.RunAt = bulk.ID, jobs.Time(at/microsPerMilli)
+	out, err := b.Store.requeue(tx, &rq)
+	switch {
+	case isEntryFault(err) || errors.Is(err, store.ErrState):
+		return nil, err.Error(), nil
+	case err != nil:
+		return nil, "", err
+	case out.Duplicate:
+		return nil, "run " + out.ID.String() + ", a requeue of it, has not ended", nil
+	}
+	bulk.next = at + bulk.Bulk.Every.Std().Microseconds()
+	return &out, "", nil
+}
