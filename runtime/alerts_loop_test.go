@@ -47,7 +47,7 @@ func TestServerThatDiesBetweenAnyTwoStepsTellsExactlyOnce(t *testing.T) {
 					}
 					s.revive(st)
 					s.put(tellJob)
-					s.put(onceJob)
+					s.put(loneJob)
 					s.alert("x", failures)
 					s.rt.Start()
 					defer s.stop()
@@ -79,7 +79,7 @@ func TestServerThatDiesBetweenAnyTwoStepsTellsExactlyOnce(t *testing.T) {
 					s.fails()
 					pass(time.Hour)
 					want := "run.failed 1, run.failed 2, run.recovered 3, run.failed 1"
-					s.wantTold(k, "in all", want)
+					s.wantAlerts(k, "in all", want)
 				})
 			})
 		}
@@ -93,7 +93,7 @@ func TestThrottleDoesNotFollowTheWallClock(t *testing.T) {
 			s := newServer(t, k.run)
 			s.wall(clock)
 			s.put(tellJob)
-			s.put(onceJob)
+			s.put(loneJob)
 			s.alert("x", failures)
 			s.rt.Start()
 			defer s.stop()
@@ -102,9 +102,9 @@ func TestThrottleDoesNotFollowTheWallClock(t *testing.T) {
 			s.fails()
 			clock.set(step)
 			time.Sleep(8 * time.Minute)
-			s.wantTold(k, "before the throttle is over", "run.failed 1")
+			s.wantAlerts(k, "before the throttle is over", "run.failed 1")
 			time.Sleep(time.Minute + time.Second)
-			s.wantTold(k, "when it is", "run.failed 1, run.failed 1")
+			s.wantAlerts(k, "when it is", "run.failed 1, run.failed 1")
 		})
 	}
 }

@@ -95,16 +95,16 @@ func read(text jobs.Raw) (m message) {
 
 const (
 	tellJob  = `{"name":"tell","webhook":{"url":"http://127.0.0.1:9/"}}`
-	onceJob  = `{"name":"a","script":{"source":"true"},"retry":{"max_attempts":1}}`
+	loneJob  = `{"name":"a","script":{"source":"true"},"retry":{"max_attempts":1}}`
 	failures = `{"on":["run.failed","run.recovered"],"run":"tell"}`
 )
 
-// watched is a server that tells by these alerts.
-func watched(t testing.TB, k *teller, alerts ...string) *server {
+// alerted is a server that tells by these alerts.
+func alerted(t testing.TB, k *teller, alerts ...string) *server {
 	t.Helper()
 	s := newServer(t, k.run)
 	s.put(tellJob)
-	s.put(onceJob)
+	s.put(loneJob)
 	for i, doc := range alerts {
 		s.alert(fmt.Sprintf("alert-%d", i), doc)
 	}
@@ -138,8 +138,8 @@ func (s *server) succeeds() {
 	s.awaitEnd(s.submit(jobs.Request{Job: "a"}))
 }
 
-// wantTold waits until nothing is under way, and compares what was told.
-func (s *server) wantTold(k *teller, what, want string) {
+// wantAlerts waits until nothing is under way, and compares what was told.
+func (s *server) wantAlerts(k *teller, what, want string) {
 	s.t.Helper()
 	synctest.Wait()
 	time.Sleep(100 * time.Millisecond)
@@ -157,14 +157,14 @@ func TestNobodyIsToldOfAnAttemptThatIsRetried(t *testing.T) { // case 139
 			}
 			return nil
 		}}
-		s := watched(t, k, failures)
+		s := alerted(t, k, failures)
 		defer s.stop()
 		s.put(strings.Replace(webhookJob, "webhook", "webhook", 1))
 		s.awaitEnd(s.submit(jobs.Request{Job: "a"}))
-		s.wantTold(k, "a run that succeeds at last", "")
+		s.wantAlerts(k, "a run that succeeds at last", "")
 		id := s.submit(jobs.Request{Job: "a", Payload: jobs.Raw(`"dead"`), Labels: map[string]string{"team": "data"}})
 		run := s.awaitEnd(id)
-		s.wantTold(k, "a dead run", "run.failed 1")
+		s.wantAlerts(k, "a dead run", "run.failed 1")
 		m := read(k.got[0])
 		d := m.Data
 		if m.Subject != "run/"+id.String() || *d.Job != "a" || d.Run != id || d.Labels["team"] != "data" || *d.Attempts != 4 ||
@@ -181,25 +181,25 @@ func TestNobodyIsToldOfAnAttemptThatIsRetried(t *testing.T) { // case 139
 func TestRecoveryIsToldWhereTheFailureWas(t *testing.T) { // case 140
 	synctest.Test(t, func(t *testing.T) {
 		k := &teller{}
-		s := watched(t, k, `{"on":["run.failed","run.recovered"],"run":"tell","after":3}`)
+		s := alerted(t, k, `{"on":["run.failed","run.recovered"],"run":"tell","after":3}`)
 		defer s.stop()
 		s.fails()
 		s.fails()
 		s.succeeds()
-		s.wantTold(k, "two failures and a success", "")
+		s.wantAlerts(k, "two failures and a success", "")
 		for range 4 {
 			s.fails()
 		}
 		s.succeeds()
 		time.Sleep(time.Hour)
-		s.wantTold(k, "four failures and a success", "run.failed 1, run.recovered 4")
+		s.wantAlerts(k, "four failures and a success", "run.failed 1, run.recovered 4")
 	})
 }
 
 func TestAThousandFailuresAreTwoMessages(t *testing.T) { // case 141
 	synctest.Test(t, func(t *testing.T) {
 		k := &teller{}
-		s := watched(t, k, failures)
+		s := alerted(t, k, failures)
 		defer s.stop()
 		for range 20 {
 			reqs := make([]jobs.Request, 50)
@@ -211,26 +211,26 @@ func TestAThousandFailuresAreTwoMessages(t *testing.T) { // case 141
 			}
 			time.Sleep(3 * time.Second)
 		}
-		s.wantTold(k, "within the minute", "run.failed 1")
+		s.wantAlerts(k, "within the minute", "run.failed 1")
 		time.Sleep(10 * time.Minute)
-		s.wantTold(k, "when the throttle is over", "run.failed 1, run.failed 999")
+		s.wantAlerts(k, "when the throttle is over", "run.failed 1, run.failed 999")
 	})
 }
 
 func TestFailureAfterARequeueIsToldToo(t *testing.T) { // case 147
 	synctest.Test(t, func(t *testing.T) {
 		k := &teller{}
-		s := watched(t, k, failures)
+		s := alerted(t, k, failures)
 		defer s.stop()
 		id := s.fails()
-		s.wantTold(k, "the first", "run.failed 1")
+		s.wantAlerts(k, "the first", "run.failed 1")
 		time.Sleep(time.Hour)
 		again, err := s.rt.Requeue(context.Background(), store.Requeue{Of: id, By: store.By{Actor: "test"}, Trigger: jobs.TriggerRequeue})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.awaitEnd(again.ID)
-		s.wantTold(k, "the second", "run.failed 1, run.failed 1")
+		s.wantAlerts(k, "the second", "run.failed 1, run.failed 1")
 	})
 }
 
@@ -256,11 +256,11 @@ func TestReceiverThatFailsForAWhileIsToldOnce(t *testing.T) {
 					}
 					return nil
 				}}
-				s := watched(t, k, failures, `{"on":["alert.undelivered"],"run":"tell"}`)
+				s := alerted(t, k, failures, `{"on":["alert.undelivered"],"run":"tell"}`)
 				defer s.stop()
 				s.fails()
 				time.Sleep(c.until + 2*time.Hour)
-				s.wantTold(k, "when it is back", "run.failed 1")
+				s.wantAlerts(k, "when it is back", "run.failed 1")
 			})
 		})
 	}
@@ -271,11 +271,11 @@ func TestAlertThatCannotBeToldRaisesOneEventAndThatNone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			k := &teller{receiver: func(int) *jobs.Failure { return answered(status) }}
 			all := strings.Join(jobs.EventTypes, `","`)
-			s := watched(t, k, `{"on":["`+all+`"],"run":"tell"}`)
+			s := alerted(t, k, `{"on":["`+all+`"],"run":"tell"}`)
 			defer s.stop()
 			s.fails()
 			time.Sleep(48 * time.Hour)
-			s.wantTold(k, "by a receiver that refuses", "")
+			s.wantAlerts(k, "by a receiver that refuses", "")
 			events, err := s.st.Events(context.Background(), 0, 99)
 			var types []string
 			for _, e := range events {
@@ -284,7 +284,7 @@ func TestAlertThatCannotBeToldRaisesOneEventAndThatNone(t *testing.T) {
 			if got := strings.Join(types, " "); err != nil || got != "run.failed alert.undelivered" || k.calls != 2 {
 				t.Errorf("%d: events %s, %d calls, %v", status, got, k.calls, err)
 			}
-			if !strings.Contains(string(events[1].Data), fmt.Sprintf(`"alert":"alert-0","job":"tell"`)) {
+			if !strings.Contains(string(events[1].Data), `"alert":"alert-0","job":"tell"`) {
 				t.Errorf("the event is %s", events[1].Data)
 			}
 			n, newest, err := s.rt.Undelivered(context.Background())
@@ -303,7 +303,7 @@ func TestAlertIsTriedForADayWhateverMaxAttemptsSays(t *testing.T) {
 		k := &teller{receiver: func(int) *jobs.Failure { return unreachable() }}
 		s := newServer(t, k.run)
 		s.put(`{"name":"tell","webhook":{"url":"http://127.0.0.1:9/"},"retry":{"max_attempts":1,"backoff":{"jitter":0}}}`)
-		s.put(onceJob)
+		s.put(loneJob)
 		s.alert("x", failures)
 		s.rt.Start()
 		defer s.stop()
@@ -330,7 +330,7 @@ func TestAlertIsTriedForADayWhateverMaxAttemptsSays(t *testing.T) {
 func TestNewAlertTellsOfNothingBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &teller{}
-		s := watched(t, k)
+		s := alerted(t, k)
 		defer s.stop()
 		if told, err := s.rt.FailuresTold(context.Background()); err != nil || told {
 			t.Errorf("failures are told without an alert: %v", err)
@@ -340,22 +340,22 @@ func TestNewAlertTellsOfNothingBefore(t *testing.T) {
 		if told, err := s.rt.FailuresTold(context.Background()); err != nil || !told {
 			t.Errorf("failures are not told: %v", err)
 		}
-		s.wantTold(k, "of what was before", "")
+		s.wantAlerts(k, "of what was before", "")
 		s.fails()
-		s.wantTold(k, "of what comes", "run.failed 1")
+		s.wantAlerts(k, "of what comes", "run.failed 1")
 		if err := s.rt.DeleteAlert(context.Background(), "late", nil, store.By{Actor: "test"}); err != nil {
 			t.Fatal(err)
 		}
 		s.fails()
 		time.Sleep(time.Hour)
-		s.wantTold(k, "by an alert that is gone", "run.failed 1")
+		s.wantAlerts(k, "by an alert that is gone", "run.failed 1")
 	})
 }
 
 func TestTestOfAlertsGoesTheWholeWayAndIsCountedNowhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &teller{}
-		s := watched(t, k, `{"on":["run.failed"],"run":"tell","after":5,"if":"labels.team == \"data\""}`,
+		s := alerted(t, k, `{"on":["run.failed"],"run":"tell","after":5,"if":"labels.team == \"data\""}`,
 			`{"on":["disk.low"],"run":"tell"}`, failures)
 		defer s.stop()
 		s.put(`{"name":"b","labels":{"team":"data"},"script":{"source":"true"}}`)
@@ -371,21 +371,21 @@ func TestTestOfAlertsGoesTheWholeWayAndIsCountedNowhere(t *testing.T) {
 		if _, _, err := s.rt.TestAlerts(context.Background(), "nobody", store.By{Actor: "test"}); err == nil {
 			t.Error("a job that does not stand is tested")
 		}
-		s.wantTold(k, "tests", strings.TrimSuffix(strings.Repeat("run.failed 1, ", 5), ", "))
+		s.wantAlerts(k, "tests", strings.TrimSuffix(strings.Repeat("run.failed 1, ", 5), ", "))
 		for _, text := range k.got {
 			if !read(text).Data.Test {
 				t.Errorf("not marked: %s", text)
 			}
 		}
 		s.fails()
-		s.wantTold(k, "a failure after them", strings.Repeat("run.failed 1, ", 5)+"run.failed 1")
+		s.wantAlerts(k, "a failure after them", strings.Repeat("run.failed 1, ", 5)+"run.failed 1")
 	})
 }
 
 func TestAlertWithAKeyCountsByIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &teller{}
-		s := watched(t, k, `{"on":["run.failed","run.recovered"],"run":"tell","after":2,"key":"labels.customer"}`)
+		s := alerted(t, k, `{"on":["run.failed","run.recovered"],"run":"tell","after":2,"key":"labels.customer"}`)
 		defer s.stop()
 		end := func(customer, payload string) {
 			s.awaitEnd(s.submit(jobs.Request{
@@ -395,23 +395,23 @@ func TestAlertWithAKeyCountsByIt(t *testing.T) {
 		end("acme", `"fail"`)
 		end("other", `"fail"`)
 		end("other", `{}`)
-		s.wantTold(k, "one each", "")
+		s.wantAlerts(k, "one each", "")
 		end("acme", `"fail"`)
-		s.wantTold(k, "two of one", "run.failed 1")
+		s.wantAlerts(k, "two of one", "run.failed 1")
 		end("other", `{}`)
 		end("acme", `{}`)
-		s.wantTold(k, "its recovery", "run.failed 1, run.recovered 2")
+		s.wantAlerts(k, "its recovery", "run.failed 1, run.recovered 2")
 	})
 }
 
 func TestSuccessIsToldWhereAnAlertAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &teller{}
-		s := watched(t, k, `{"on":["run.succeeded"],"run":"tell","if":"job == \"a\""}`)
+		s := alerted(t, k, `{"on":["run.succeeded"],"run":"tell","if":"job == \"a\""}`)
 		defer s.stop()
 		s.succeeds()
 		s.succeeds()
 		time.Sleep(10 * time.Minute)
-		s.wantTold(k, "successes", "run.succeeded 1, run.succeeded 1")
+		s.wantAlerts(k, "successes", "run.succeeded 1, run.succeeded 1")
 	})
 }

@@ -16,15 +16,15 @@ import (
 // failsOnce fails for good at its first failure.
 const failsOnce = `{"name":"a","webhook":{"url":"http://127.0.0.1:9/"},"retry":{"max_attempts":1}}`
 
-// receiver fails until it is well, and notes what it got then.
-type receiver struct {
+// billing fails until it is well, and notes what it got then.
+type billing struct {
 	mu    sync.Mutex
 	well  bool
 	calls []string
 	at    []time.Time
 }
 
-func (r *receiver) run(_ context.Context, c *jobs.Call) jobs.Report {
+func (r *billing) run(_ context.Context, c *jobs.Call) jobs.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.well {
@@ -34,7 +34,7 @@ func (r *receiver) run(_ context.Context, c *jobs.Call) jobs.Report {
 	return jobs.Report{ExitCode: -1}
 }
 
-func (r *receiver) heal() {
+func (r *billing) heal() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.well = true
@@ -96,7 +96,7 @@ func (s *server) withStatus(status jobs.FailureStatus) int {
 
 func TestOrderDripsItsRunsAndGoesOnAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &receiver{}
+		r := &billing{}
 		s := newServer(t, r.run)
 		s.put(failsOnce)
 		s.rt.Start()
@@ -131,7 +131,7 @@ func TestOrderDripsItsRunsAndGoesOnAfterARestart(t *testing.T) {
 
 func TestOrderOfFailuresThatFailAgainIsCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &receiver{}
+		r := &billing{}
 		s := newServer(t, r.run)
 		s.put(failsOnce)
 		s.rt.Start()
@@ -155,7 +155,7 @@ func TestOrderOfFailuresThatFailAgainIsCalledOff(t *testing.T) {
 
 func TestOrderIsCalledOffAndWhatItHasNotBegunIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &receiver{}
+		r := &billing{}
 		s := newServer(t, r.run)
 		s.put(failsOnce)
 		s.rt.Start()
@@ -178,7 +178,7 @@ func TestOrderIsCalledOffAndWhatItHasNotBegunIsOpen(t *testing.T) {
 }
 
 func TestSampleShowsWhatAnOrderWouldDo(t *testing.T) {
-	r := &receiver{}
+	r := &billing{}
 	s := newServer(t, r.run)
 	s.put(failsOnce)
 	s.rt.Start()
@@ -208,7 +208,7 @@ func TestSampleShowsWhatAnOrderWouldDo(t *testing.T) {
 
 func TestOrderLeavesWhatItCannotRequeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &receiver{}
+		r := &billing{}
 		s := newServer(t, r.run)
 		s.put(failsOnce)
 		s.rt.Start()
@@ -229,7 +229,7 @@ func TestOrderLeavesWhatItCannotRequeue(t *testing.T) {
 
 func TestSuccessResolvesEarlierFailuresWhereTheJobSaysSo(t *testing.T) {
 	for _, says := range []bool{true, false} {
-		r := &receiver{}
+		r := &billing{}
 		s := newServer(t, r.run)
 		doc := failsOnce
 		if says {
@@ -254,7 +254,7 @@ func TestSuccessResolvesEarlierFailuresWhereTheJobSaysSo(t *testing.T) {
 
 func TestIgnoredFailuresThatCameAreOpenOnceTheTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &receiver{}
+		r := &billing{}
 		s := newServer(t, r.run)
 		s.put(failsOnce)
 		s.rt.Start()
