@@ -237,12 +237,12 @@ func (s *session) asked(question string, hidden bool) (string, error) {
 		text, err := io.ReadAll(io.LimitReader(os.Stdin, jobs.MaxSecret+3))
 		return strings.TrimSpace(string(text)), err
 	}
-	fmt.Fprint(s.stderr, question)
 	if hidden {
-		line, err := readHidden(os.Stdin)
+		line, err := readHidden(os.Stdin, func() { fmt.Fprint(s.stderr, question) })
 		fmt.Fprintln(s.stderr)
 		return strings.TrimSpace(string(line)), err
 	}
+	fmt.Fprint(s.stderr, question)
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if errors.Is(err, io.EOF) {
 		err = nil

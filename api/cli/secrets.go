@@ -98,8 +98,7 @@ func readSecret(in *os.File, prompt io.Writer, name string) (string, error) {
 	var text []byte
 	var err error
 	if isTerminal(in) {
-		fmt.Fprintf(prompt, "Value of %s: ", clean(name))
-		text, err = readHidden(in)
+		text, err = readHidden(in, func() { fmt.Fprintf(prompt, "Value of %s: ", clean(name)) })
 		fmt.Fprintln(prompt)
 	} else {
 		// One byte more than is taken, and a line end, say that it is too large.
@@ -115,8 +114,9 @@ func readSecret(in *os.File, prompt io.Writer, name string) (string, error) {
 	return value, nil
 }
 
-// readHidden reads a line from a terminal that does not show what is typed.
-func readHidden(in *os.File) (line []byte, err error) {
+// readHidden reads a line from a terminal that does not show what is typed. It asks once nothing is shown any
+// more: what was typed before is dropped, what answers the question is not.
+func readHidden(in *os.File, ask func()) (line []byte, err error) {
 	fd := int(in.Fd())
 	before, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
@@ -132,6 +132,7 @@ func readHidden(in *os.File) (line []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, show()) }()
+	ask()
 	for buf := make([]byte, 1); len(line) <= jobs.MaxSecret; {
 		n, err := in.Read(buf)
 		line = append(line, buf[:n]...)
