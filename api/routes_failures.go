@@ -48,7 +48,8 @@ func failureRoutes() []*route {
 			method: "POST", path: "/v1/failures/:id/requeue", opens: scopeOperate, body: maxBody, handle: requeueFailure,
 			tag: "failures", id: "requeue-failure", summary: "Run a failed run again, as a new run",
 			more: "As POST /v1/runs/ID/requeue, and with a patch of its payload. The failure is requeued then, also one " +
-				"that was resolved or ignored. The success of the new run resolves it; where that fails, that one is open " +
+				"that was resolved or ignored. Where a requeue of it has ended without success the new run stands behind " +
+				"that, and its requeued_from says so. The success of the new run resolves it; where that fails, that one is open " +
 				"in its place; where that is cancelled, it is open again.",
 			in: wire.RequeueFailure{}, optional: true,
 			out: []outcome{

@@ -43,17 +43,17 @@ type Failures interface {
 	StopBulk(ctx context.Context, id jobs.ID, by By) error
 }
 
-// FailureFilter narrows failures; zero values do not, but for Status.
+// FailureFilter narrows failures; zero values do not, but for Status. The audit shows that of an order.
 type FailureFilter struct {
-	Status      jobs.FailureStatus // open where nothing is said
-	Job         string
-	ErrorType   string
-	ErrorKind   string
-	Fingerprint string
-	Since       jobs.Time // by the time in the id
-	Until       jobs.Time
-	Q           string // as RunFilter.Q
-	Allowed     []string
+	Status      jobs.FailureStatus `json:"status"` // open where nothing is said
+	Job         string             `json:"job,omitempty"`
+	ErrorType   string             `json:"error_type,omitempty"`
+	ErrorKind   string             `json:"error_kind,omitempty"`
+	Fingerprint string             `json:"fingerprint,omitempty"`
+	Since       jobs.Time          `json:"since,omitempty"` // by the time in the id
+	Until       jobs.Time          `json:"until,omitempty"`
+	Q           string             `json:"q,omitempty"`      // as RunFilter.Q
+	Allowed     []string           `json:"allowed,omitzero"` // nil: any job
 }
 
 // Failure is a run that ended failed, or retries.

@@ -120,7 +120,8 @@
 // through failureEnded.
 //
 //   - Along the links of a chain (requeued_from and back by requeued_to) at most one run is unfinished or
-//     an open failure where nobody has dealt with one by itself: what is behind it is requeued. A success
+//     an open failure where nobody has dealt with one by itself: what is behind it is requeued. A requeue
+//     of any of a chain is made at its end, so there are no branches but behind a success. A success
 //     resolves all that it stands for, a cancel or a deletion opens the nearest, and a run that is deleted
 //     from the middle of a chain is taken out of it.
 //   - A failure is pruned by the time since it was dealt with; an open or a requeued one never is.

@@ -97,6 +97,41 @@ func settleChain(tx Tx, l *link, how *settling) error {
 	})
 }
 
+// endOf is the run that a requeue of another is made behind: the last of those that stand for it, up to one
+// that succeeded. A chain has no branches: what is open or unfinished is at its end. unfinished: that end has
+// not ended, and is the requeue.
+func endOf(tx Tx, of jobs.ID) (end jobs.ID, unfinished bool, err error) {
+	l, found, err := readLink(tx, of)
+	for end = of; err == nil && found && !l.to.IsNil(); end = l.id {
+		newer := l.to
+		older := l.id
+		if l, found, err = readLink(tx, newer); err != nil || !found || l.from != older || l.state == jobs.Succeeded {
+			break
+		}
+		if !l.state.Terminal() {
+			return l.id, true, nil
+		}
+	}
+	return end, false, err
+}
+
+// requeuedOf notes that a run was to be requeued, and has been at the end of its chain: no failure from there
+// on is dealt with any more.
+func requeuedOf(tx Tx, of jobs.ID, run *jobs.Run) error {
+	if err := requeuedBy(tx, run); err != nil || of == run.RequeuedFrom {
+		return err
+	}
+	if l, _, err := readLink(tx, of); err != nil || !l.failed {
+		return err
+	}
+	return behind(tx, run.ID, func(l *link) (more bool, err error) {
+		if l.dealt != jobs.FailureRequeued {
+			err = must(tx.Exec(updateDealt, l.id.Seq(), int(jobs.FailureRequeued), nil))
+		}
+		return l.id != of, err
+	})
+}
+
 // requeuedBy notes that a run has been requeued: it is no open failure any more, nor is the one that it
 // stood for until it was cancelled.
 func requeuedBy(tx Tx, run *jobs.Run) error {

@@ -2,7 +2,6 @@ package sqldb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"nightshift/jobs"
@@ -37,14 +36,12 @@ func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err erro
 	if !row.state.Terminal() {
 		return out, fmt.Errorf("run %s is %s: %w", rq.Of, row.state, store.ErrState)
 	}
-	if !row.requeuedTo.IsNil() {
-		next, err := s.runRow(tx, row.requeuedTo)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return out, err
-		}
-		if err == nil && !next.state.Terminal() {
-			return s.submittedRun(tx, row.requeuedTo, row.jobName)
-		}
+	end, unfinished, err := endOf(tx, rq.Of)
+	if err != nil {
+		return out, err
+	}
+	if unfinished {
+		return s.submittedRun(tx, end, row.jobName)
 	}
 	job, err := s.liveJob(tx, row.jobName)
 	if err != nil {
@@ -54,7 +51,7 @@ func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err erro
 	if err != nil {
 		return out, err
 	}
-	run.Job = row.jobName
+	run.Job, run.RequeuedFrom = row.jobName, end
 	if err := s.freeToRequeue(tx, job, rq); err != nil {
 		return out, err
 	}
@@ -72,7 +69,7 @@ func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err erro
 	if err := keepUnique(tx, job, rq.Unique, run); err != nil {
 		return out, err
 	}
-	if err := requeuedBy(tx, run); err != nil {
+	if err := requeuedOf(tx, rq.Of, run); err != nil {
 		return out, err
 	}
 	if job.pool == store.PoolGroup {

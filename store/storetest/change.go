@@ -253,7 +253,7 @@ func requeueOnce(w *world) {
 	w.apply(w.cancelled(orphans[0]))
 	second := w.requeue(id)
 	equal(w, "a new one", words(second.Duplicate, second.ID == first.ID), "false false")
-	equal(w, "link", w.run(id).RequeuedTo, second.ID)
+	equal(w, "links", words(w.run(id).RequeuedTo, w.run(first.ID).RequeuedTo), words(first.ID, second.ID))
 	w.drain()
 	w.check(w.Remove(w.ctx, second.ID, w.by()))
 	equal(w, "after the requeue was removed", w.requeue(id).Duplicate, false)

@@ -153,6 +153,32 @@ var failureClaims = []claim{
 		w.succeedThis(w.requeue(c).ID)
 		equal(w, "made good", w.statuses(a), "resolved")
 	}},
+	{"RequeueOfAnOlderOneIsMadeAtTheEndOfItsChain", func(w *world) {
+		w.jobs("a")
+		a := w.failOne("a")
+		b := w.requeue(a).ID
+		w.failThis(b, "again")
+		c := w.requeue(a).ID
+		equal(w, "link", words(w.run(c).RequeuedFrom, w.run(c).OperationID), words(b, a))
+		equal(w, "while it runs", w.statuses(a, b), "requeued requeued")
+		for _, id := range []jobs.ID{a, b} {
+			again := w.requeue(id)
+			equal(w, "the one that has not ended", words(again.Duplicate, again.ID), words(true, c))
+		}
+		w.cancel(c)
+		equal(w, "cancelled", w.statuses(a, b), "requeued open")
+		d := w.requeue(a).ID
+		again := w.requeue(c)
+		equal(w, "of the cancelled one too", words(again.Duplicate, again.ID), words(true, d))
+		w.succeedThis(d)
+		equal(w, "made good", w.statuses(a, b), "resolved resolved")
+		e := w.requeue(a).ID
+		equal(w, "resolved ones", words(w.statuses(a, b), w.run(e).RequeuedFrom == d), "requeued requeued false")
+		again = w.requeue(b)
+		equal(w, "of the other one", words(again.Duplicate, again.ID), words(true, e))
+		w.cancel(e)
+		equal(w, "that was cancelled", w.statuses(a, b), "requeued open")
+	}},
 	{"RemovedRunLeavesItsChainWhole", func(w *world) {
 		w.jobs("a")
 		a := w.failOne("a")

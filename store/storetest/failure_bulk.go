@@ -80,6 +80,26 @@ func (w *world) failN(n int, job string) (ids []jobs.ID) {
 func requeueAll() store.Bulk { return store.Bulk{Action: store.BulkRequeue, Creator: "tester"} }
 
 var bulkClaims = []claim{
+	{"OrderOfHundredsGoesOnWhereItStoodAfterARestart", func(w *world) {
+		w.jobs("a")
+		ids := w.failN(250, "a")
+		id, _ := w.order(requeueAll())
+		from := map[jobs.ID]bool{}
+		for more := true; more; {
+			var done store.BulkDone
+			done, more = w.step(id, 130) // which ends within what one row of the file holds, and with it
+			for _, made := range done.Made {
+				from[w.run(made.ID).RequeuedFrom] = true
+			}
+			w.reopen()
+		}
+		for _, of := range ids {
+			if !from[of] {
+				w.Errorf("failure %s was not requeued", of)
+			}
+		}
+		equal(w, "stands", w.orderStands(id), "made 250: 250 done, 0 skipped; 0 good, 0 bad, 0 cancelled; over false")
+	}},
 	{"OrderRequeuesWhatItsFilterFound", func(w *world) {
 		w.jobs("a", "b")
 		ids := w.failN(5, "a")
@@ -89,7 +109,11 @@ var bulkClaims = []claim{
 		id, count := w.order(b)
 		equal(w, "count", count, 5)
 		late := w.failOne("a")
-		equal(w, "audit", actions(audit(w)[:1]), "requeue "+id.String()+" the disk has room again")
+		entry := audit(w)[0]
+		equal(w, "audit", actions([]store.AuditEntry{entry}), "requeue "+id.String()+" the disk has room again")
+		if want := `"filter":{"status":"open","job":"a"}`; !strings.Contains(string(entry.Change), want) {
+			w.Errorf("audit %s, want %s in it", entry.Change, want)
+		}
 		left, err := w.BulksLeft(w.ctx)
 		w.check(err)
 		equal(w, "left", left, []jobs.ID{id})

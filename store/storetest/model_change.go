@@ -66,8 +66,9 @@ func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
 	if !r.State.Terminal() {
 		return store.Submitted{}, store.ErrState
 	}
-	if next := m.runs[r.RequeuedTo]; next != nil && !next.State.Terminal() {
-		return next.submitted(true), nil
+	end := m.endOf(r)
+	if end != r && !end.State.Terminal() {
+		return end.submitted(true), nil
 	}
 	job, err := m.liveJob(r.Job)
 	if err != nil {
@@ -76,7 +77,7 @@ func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
 	run := &jobs.Run{
 		ID: rq.ID, Job: r.Job, OperationID: r.OperationID, State: jobs.Queued, Trigger: rq.Trigger,
 		Payload: r.Payload, Priority: r.Priority, Labels: r.Labels, CorrelationID: r.CorrelationID,
-		CreatedBy: rq.Creator, CreatedAt: rq.By.Now, RunAt: rq.By.Now, DueAt: rq.By.Now, RequeuedFrom: rq.Of,
+		CreatedBy: rq.Creator, CreatedAt: rq.By.Now, RunAt: rq.By.Now, DueAt: rq.By.Now, RequeuedFrom: end.ID,
 		Keys: rq.Keys, Schedule: r.Schedule, ScheduledFor: r.ScheduledFor, Bulk: rq.Bulk,
 	}
 	if rq.RunAt > rq.By.Now {
@@ -95,7 +96,13 @@ func (m *model) requeue(rq store.Requeue) (store.Submitted, error) {
 			}
 		}
 	}
-	m.requeued(r, rq.ID)
+	m.requeued(end, rq.ID)
+	if r != end && r.Dealt != nil {
+		m.behind(&modelRun{Run: *run}, func(older *modelRun) bool {
+			older.reopen(jobs.FailureRequeued)
+			return older != r
+		})
+	}
 	m.takeUnique(rq.Unique, run)
 	if rq.Reset && run.Keys.Checkpoint != nil && len(m.ofKey(run.Job, run.Keys.Checkpoint, false)) == 0 {
 		delete(m.saved, (&modelRun{Run: *run}).owner())

@@ -109,6 +109,17 @@ func (m *model) reopenBehind(r *modelRun) {
 	})
 }
 
+// endOf is the last of those that stand for a run, up to one that succeeded.
+func (m *model) endOf(r *modelRun) *modelRun {
+	for {
+		newer := m.runs[r.RequeuedTo]
+		if newer == nil || newer.RequeuedFrom != r.ID || newer.State == jobs.Succeeded {
+			return r
+		}
+		r = newer
+	}
+}
+
 // requeued notes that a run stands for another.
 func (m *model) requeued(old *modelRun, to jobs.ID) {
 	old.RequeuedTo = to
