@@ -70,7 +70,7 @@ var fieldDocs = map[string]string{
 	"Group.members":                "The runs of the group, in the order of the results; [] for none: the merge runs at once then",
 	"Group.merge":                  "The run that gets the results when the last member has ended; left out: the group's result is null",
 	"Group.need": "How many members have to succeed for the merge, and for the group to: all, a number, or a part such as " +
-		"60%, rounded up. Fewer: no merge, and the group fails, kind group",
+		"60%, rounded up; 1 where left out. Fewer: no merge, and the group fails, kind group",
 	"Group.deadline": "From the start of the group: members not done by then are cancelled, and missing",
 	"Group.on_member_failure": "wait: the others go on; cancel_rest: the first member that fails or is cancelled cancels " +
 		"the others, no merge is made, and the group fails",

@@ -94,7 +94,7 @@ var fieldRules = map[string]object{
 	"Chain.job":   {"pattern": namePattern},
 
 	"Group.members":           {"maxItems": 10_000},
-	"Group.need":              {"default": "all"},
+	"Group.need":              {"default": 1},
 	"Group.on_member_failure": {"enum": []any{"wait", "cancel_rest"}, "default": "wait"},
 	"Member.name":             {"pattern": namePattern},
 	"Member.job":              {"pattern": namePattern},

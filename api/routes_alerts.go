@@ -21,7 +21,7 @@ func alertRoutes() []*route {
 			problems: []problemKind{probExists},
 		},
 		{
-			method: "POST", path: "/v1/alerts/test", opens: scopeOperate, whole: true, body: maxBody,
+			method: "POST", path: "/v1/alerts/test", opens: scopeAdmin, whole: true, body: maxBody,
 			handle: testAlerts, tag: "alerts", id: "test-alerts",
 			summary: "Have a failure told that is made up",
 			more: "It goes the whole way, marked as a test (data.test), and is counted nowhere. An alert whose if does not " +

@@ -131,7 +131,7 @@ var demands = map[string]string{
 	"GET /v1/jobs/:name/retry":             "read operate",
 	"GET /v1/alerts":                       "read operate",
 	"POST /v1/alerts":                      "",
-	"POST /v1/alerts/test":                 "operate",
+	"POST /v1/alerts/test":                 "admin",
 	"GET /v1/alerts/:name":                 "read operate",
 	"PUT /v1/alerts/:name":                 "",
 	"DELETE /v1/alerts/:name":              "",

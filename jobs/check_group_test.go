@@ -36,16 +36,29 @@ func TestEqualGroupsAreOneVersion(t *testing.T) {
 		return job.Spec()
 	}
 	plain := read(`{"members":[{"name":"a","job":"x"}]}`)
-	said := read(`{"members":[{"name":"a","job":"x","payload":null}],"merge":null,"need":"all","deadline":null,"on_member_failure":"wait"}`)
+	said := read(`{"members":[{"name":"a","job":"x","payload":null}],"merge":null,"need":1,"deadline":null,"on_member_failure":"wait"}`)
 	if !SameSpec(plain, said) {
 		t.Error("what holds by default makes another version where it is written out")
 	}
 	for _, other := range []string{
 		`{"members":[{"name":"a","job":"y"}]}`, `{"members":[{"name":"a","job":"x"}],"need":0}`,
+		`{"members":[{"name":"a","job":"x"}],"need":"all"}`,
 		`{"members":[{"name":"a","job":"x"}],"on_member_failure":"cancel_rest"}`,
 	} {
 		if SameSpec(plain, read(other)) {
 			t.Errorf("%s is no other version", other)
+		}
+	}
+}
+
+func TestAGroupNeedsOneGoodMemberUnlessItSaysOtherwise(t *testing.T) {
+	var n Need
+	if n.Of(3) != 1 || n.Of(1) != 1 || n.Of(0) != 0 || n.String() != "1" {
+		t.Errorf("left out, it needs %d of 3, %d of 1, %d of 0, and reads %s", n.Of(3), n.Of(1), n.Of(0), n)
+	}
+	for _, text := range []string{`"all"`, `1`, `"60%"`, `0`} {
+		if err := DecodeJSON([]byte(text), &n); err != nil || string(AppendJSON(nil, n)) != text {
+			t.Errorf("%s is written as %s: %v", text, AppendJSON(nil, n), err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ const GroupJob = "_group"
 type Group struct {
 	Members []Member `json:"members" max:"10000"`
 	Merge   *Merge   `json:"merge,omitempty"`
-	// Need is how many good members it takes for the merge, and for the group to succeed.
+	// Need is how many good members it takes for the merge, and for the group to succeed; left out: one.
 	Need            Need      `json:"need,omitzero"`
 	Deadline        *Duration `json:"deadline,omitempty"`          // from the start; nil: none
 	OnMemberFailure string    `json:"on_member_failure,omitempty"` // wait | cancel_rest; "": wait
@@ -41,10 +41,10 @@ const (
 	MemberFailureCancelRest = "cancel_rest"
 )
 
-// Need is how many members have to be good: a number, or a part of all. The zero value is all of them.
+// Need is how many members have to be good: a number, or a part of all. The zero value is one of them.
 type Need struct {
 	Count   *int // nil: see Percent
-	Percent int  // 1 to 100, rounded up; 0: all
+	Percent int  // 1 to 100, rounded up; 0: one member
 }
 
 // Of is how many of n members have to be good. It may be more than n: then no merge is made, but for 0
@@ -58,7 +58,7 @@ func (n Need) Of(members int) int {
 	case n.Percent > 0:
 		return (members*n.Percent + 99) / 100
 	}
-	return members
+	return 1
 }
 
 // CancelsRest reports whether the first bad member cancels the others.
@@ -76,6 +76,9 @@ func (g *Group) Plain() *Group {
 	made := *g
 	if made.OnMemberFailure == MemberFailureWait {
 		made.OnMemberFailure = ""
+	}
+	if n := made.Need.Count; n != nil && *n == 1 {
+		made.Need = Need{}
 	}
 	return &made
 }

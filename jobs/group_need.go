@@ -40,7 +40,7 @@ func (n *Need) decodeJSON(d *decoder) bool {
 // ParseNeed reads what need may say: all, a number, or a percentage.
 func ParseNeed(s string) (Need, error) {
 	if s == needAll {
-		return Need{}, nil
+		return Need{Percent: 100}, nil
 	}
 	number, percent := strings.CutSuffix(s, "%")
 	count, err := strconv.Atoi(strings.TrimSpace(number))
@@ -60,10 +60,10 @@ func ParseNeed(s string) (Need, error) {
 
 // MarshalJSON gives all, the number or the percentage.
 func (n Need) MarshalJSON() ([]byte, error) {
-	if n.Count != nil {
-		return strconv.AppendInt(nil, int64(*n.Count), 10), nil
+	if n.Percent > 0 {
+		return AppendJSONString(nil, n.String()), nil
 	}
-	return AppendJSONString(nil, n.String()), nil
+	return []byte(n.String()), nil
 }
 
 // UnmarshalJSON reads what a document may say.
@@ -74,8 +74,10 @@ func (n Need) String() string {
 	switch {
 	case n.Count != nil:
 		return strconv.Itoa(*n.Count)
+	case n.Percent == 100:
+		return needAll
 	case n.Percent > 0:
 		return strconv.Itoa(n.Percent) + "%"
 	}
-	return needAll
+	return "1"
 }

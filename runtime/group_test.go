@@ -58,9 +58,12 @@ func (g *grouped) act(name string, act kindFunc) {
 	g.acts[name] = act
 }
 
-// group puts a group whose members have the names of their jobs.
+// group puts a group whose members have the names of their jobs; it needs all of them unless more says otherwise.
 func (g *grouped) group(name, more string, members ...string) {
 	g.t.Helper()
+	if !strings.Contains(more, `"need"`) {
+		more = strings.TrimPrefix(more+`,"need":"all"`, ",")
+	}
 	var list []string
 	for _, m := range members {
 		list = append(list, fmt.Sprintf(`{"name":%q,"job":%q}`, m, m))
@@ -319,7 +322,7 @@ func TestADeadMemberCancelsTheRestOrIsMergedAsAnError(t *testing.T) {
 	})
 	t.Run("too few", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, g *grouped) {
-			id := prepare(g, `"need":"100%","merge":{"job":"merge"}`)
+			id := prepare(g, `"need":"all","merge":{"job":"merge"}`)
 			run := g.awaitEnd(id)
 			want := "1 of 5 members was not good, need 5: b failed (exit: HTTP 503)"
 			if run.State != jobs.Failed || run.Error.Kind != jobs.FailGroup || run.Error.Message != want {

@@ -21,7 +21,7 @@ type alertsSetupCmd struct {
 
 // setupFlags are what all ways of telling have alike.
 type setupFlags struct {
-	Job    string        `placeholder:"NAME" help:"The job that tells; left out: ${job}."`
+	Job    string        `placeholder:"NAME" help:"The job that tells; left out: alert-${way}."`
 	Alert  string        `placeholder:"NAME" help:"The alert; left out: failures, or where another job tells of those failures-${way}."`
 	NoTest bool          `help:"Send no test."`
 	Wait   time.Duration `default:"90s" placeholder:"DURATION" help:"For how long it waits for the test (${default})."`

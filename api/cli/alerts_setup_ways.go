@@ -22,7 +22,7 @@ func setupRetry() jobs.Retry {
 const setupQueue = "alerts"
 
 type setupSlackCmd struct {
-	setupFlags `embed:"" set:"job=alert-slack" set:"way=slack"`
+	setupFlags `embed:"" set:"way=slack"`
 }
 
 // Help says where the URL comes from.
@@ -73,7 +73,7 @@ func (cmd setupSlackCmd) Run(s *session) error {
 }
 
 type setupWebhookCmd struct {
-	setupFlags `embed:"" set:"job=alert-webhook" set:"way=webhook"`
+	setupFlags `embed:"" set:"way=webhook"`
 }
 
 // Help says what is sent.
@@ -191,7 +191,7 @@ func (u *setup) keep(t *setupTarget) error {
 type setupEmailCmd struct {
 	To         []string `placeholder:"ADDRESS" help:"Who is told; asked for where left out."`
 	From       string   `placeholder:"ADDRESS" help:"Who it is from; left out: the server's --mail-from."`
-	setupFlags `embed:"" set:"job=alert-email" set:"way=email"`
+	setupFlags `embed:"" set:"way=email"`
 }
 
 // Help says what a server needs to send mail.

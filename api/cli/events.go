@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
@@ -120,6 +121,8 @@ func eventText(e *jobs.CloudEvent) string {
 		if jobs.DecodeLenient(e.Data, &d) == nil {
 			return fmt.Sprintf("late: %s; run %s is %s", d.Reason, d.Run, d.State)
 		}
+	case jobs.EventRunFailed, jobs.EventRunRecovered, jobs.EventRunSucceeded, jobs.EventAlertUndelivered:
+		return runEventText(e)
 	case jobs.EventGroupPartial:
 		var d jobs.GroupPartial
 		if jobs.DecodeLenient(e.Data, &d) == nil {
@@ -127,7 +130,10 @@ func eventText(e *jobs.CloudEvent) string {
 		}
 	case jobs.EventRunLong, jobs.EventRunInterrupted, jobs.EventQueueStuck, jobs.EventFailuresMany, jobs.EventDiskLow,
 		jobs.EventBackupFailed, jobs.EventBackupStale:
-		var d struct{ Job, Reason string }
+		var d struct {
+			Job    string `json:"job"`
+			Reason string `json:"reason"`
+		}
 		if jobs.DecodeLenient(e.Data, &d) == nil && d.Reason != "" {
 			if d.Job != "" && e.Type != jobs.EventQueueStuck { // which names it in its reason
 				return "job " + d.Job + ": " + d.Reason
@@ -136,6 +142,43 @@ func eventText(e *jobs.CloudEvent) string {
 		}
 	}
 	return string(e.Data)
+}
+
+// runEventText says how a run has ended.
+func runEventText(e *jobs.CloudEvent) string {
+	var d struct {
+		Job      string           `json:"job"`
+		Alert    string           `json:"alert"`
+		Error    *jobs.EventError `json:"error"`
+		Attempts int              `json:"attempts"`
+		InARow   int              `json:"in_a_row"`
+		Count    int              `json:"count"`
+		Test     bool             `json:"test"`
+	}
+	if jobs.DecodeLenient(e.Data, &d) != nil {
+		return string(e.Data)
+	}
+	why := ""
+	if d.Error != nil {
+		why = ": " + errorText(&jobs.Failure{Kind: d.Error.Kind, Type: d.Error.Type, Message: d.Error.Message})
+	}
+	switch {
+	case d.Test:
+		return strings.TrimSpace(d.Job + " TEST, made up" + why)
+	case e.Type == jobs.EventRunSucceeded:
+		return d.Job + " succeeded"
+	case e.Type == jobs.EventRunRecovered && d.InARow > 0:
+		return fmt.Sprintf("%s is well again: %s in a row had failed", d.Job, countOf(d.InARow, "run"))
+	case e.Type == jobs.EventRunRecovered:
+		return d.Job + " is well again"
+	case e.Type == jobs.EventAlertUndelivered:
+		return fmt.Sprintf("alert %s told nobody, by %s%s", d.Alert, d.Job, why)
+	case d.Count > 1:
+		return fmt.Sprintf("%s failed %d times%s", d.Job, d.Count, why)
+	case d.Attempts == 1 || d.Attempts == 0:
+		return d.Job + " failed" + why
+	}
+	return fmt.Sprintf("%s failed after %d attempts%s", d.Job, d.Attempts, why)
 }
 
 // missedText says which ticks were skipped after an outage.

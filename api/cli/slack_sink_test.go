@@ -122,13 +122,6 @@ func (k *slackSink) messages() []string {
 	return append([]string(nil), k.taken...)
 }
 
-// count is how many calls came.
-func (k *slackSink) count() int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.calls
-}
-
 // sound fails the test where a message was refused for what it held.
 func (k *slackSink) sound(t testing.TB) {
 	t.Helper()

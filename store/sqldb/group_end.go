@@ -129,7 +129,6 @@ func (s *Store) tellPartial(tx Tx, g *groupRow, t *tally, now jobs.Time) error {
 	t.partial.Labels, t.partial.Correlation, t.partial.Schedule = run.Labels, run.CorrelationID, textOrNull(run.Schedule)
 	t.partial.Job, t.partial.Run, t.partial.Need = g.job, g.run, g.need
 	t.partial.Members, t.partial.Succeeded = t.Members, t.Succeeded
-	s.told++
 	return s.keepEvent(tx, store.Event{
 		At: now, Type: jobs.EventGroupPartial, Subject: jobs.RunSubject(g.run), Job: g.job, Run: g.run,
 		Data: t.partial.Data(),

@@ -16,7 +16,7 @@ func groupJob(name, members string, more ...func(*jobs.Group)) *jobs.Job {
 }
 
 func groupDoc(members string, more ...func(*jobs.Group)) *jobs.Group {
-	g := &jobs.Group{Members: []jobs.Member{}}
+	g := &jobs.Group{Members: []jobs.Member{}, Need: jobs.Need{Percent: 100}}
 	for i, job := range strings.Fields(members) {
 		g.Members = append(g.Members, jobs.Member{Name: fmt.Sprintf("m%d", i), Job: job})
 	}
