@@ -151,7 +151,7 @@ func (c *call) requeue(r *jobs.Run, body wire.Requeue) error {
 	}
 	if err != nil {
 		return within("body", c.endedError(err, r.ID, "only one that has ended can be requeued",
-			"the group that it belongs to is being cancelled: nothing of that is run again"))
+			"the group that it belongs to is being cancelled, or is about to end: nothing of that is run again until it has ended"))
 	}
 	if sub.Duplicate {
 		return c.answerSubmitted(200, runtime.Submitted{Submitted: sub})

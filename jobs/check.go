@@ -216,7 +216,7 @@ func (s Spec) plain() Spec {
 		s.Script = &p
 	}
 	if s.Group != nil {
-		s.Group = s.Group.plain()
+		s.Group = s.Group.Plain()
 	}
 	return s
 }

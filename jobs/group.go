@@ -71,8 +71,8 @@ func (g *Group) DropNulls() {
 	}
 }
 
-// plain writes the same in the one way in which equal groups are written.
-func (g *Group) plain() *Group {
+// Plain writes the same in the one way in which equal groups are written.
+func (g *Group) Plain() *Group {
 	made := *g
 	if made.OnMemberFailure == MemberFailureWait {
 		made.OnMemberFailure = ""

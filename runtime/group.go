@@ -44,7 +44,7 @@ func (r *Runtime) RunGroup(ctx context.Context, rq *GroupRequest) (store.Submitt
 		sub.KeyHash, sub.KeyTTL = jobs.HashJSON(jobs.AppendJSON(nil, struct {
 			Group   *jobs.Group `json:"group"`
 			Payload jobs.Raw    `json:"payload"`
-		}{rq.Group, sub.Run.Payload})), jobs.KeyTTL
+		}{rq.Group.Plain(), sub.Run.Payload})), jobs.KeyTTL
 	}
 	made, err := r.store.Enqueue(ctx, []store.Submission{sub})
 	if r.wrote(err) != nil {

@@ -708,8 +708,10 @@ func TestGroupsThatNoJobDescribes(t *testing.T) {
 		if got := string(g.started("a")[0].Payload); got != `{"m":2}` {
 			t.Errorf("the member got %s", got)
 		}
-		if again, err := ask(doc, rq); err != nil || !again.Duplicate || again.ID != out.ID {
-			t.Errorf("the same again: %+v, %v", again, err)
+		for _, same := range []string{doc, doc[:len(doc)-1] + `,"need":"all","on_member_failure":"wait"}`} {
+			if again, err := ask(same, rq); err != nil || !again.Duplicate || again.ID != out.ID {
+				t.Errorf("the same again: %+v, %v", again, err)
+			}
 		}
 		var conflict *store.KeyConflict
 		if _, err := ask(`{"members":[{"name":"x","job":"a"}]}`, rq); !errors.As(err, &conflict) {

@@ -161,12 +161,16 @@ func whyGroup(g *shownGroup, now time.Time) string {
 		return why(r, now)
 	case r.CancelRequestedAt != 0:
 		return fmt.Sprintf("It is being cancelled since %s: it ends when %s.", clock(r.CancelRequestedAt), whatIsOpen(g))
-	case n.Unfinished > 0:
-		return openMembers(g, now)
 	}
 	if merge := unfinishedMerge(g.Merges); merge != nil {
-		return fmt.Sprintf("Its members have ended (%s). It waits for its merge, run %s. %s", countsText(n), merge.ID,
-			why(merge, now))
+		said := "Its members have ended"
+		if n.Unfinished > 0 {
+			said += ", and of them " + requeuedText(n.Unfinished) + " since: it does not wait for that"
+		}
+		return fmt.Sprintf("%s (%s). It waits for its merge, run %s. %s", said, countsText(n), merge.ID, why(merge, now))
+	}
+	if n.Unfinished > 0 {
+		return openMembers(g, now)
 	}
 	return "Its members have ended (" + countsText(n) + "): it is about to end."
 }

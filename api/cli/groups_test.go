@@ -38,6 +38,8 @@ func TestASentenceSaysWhatAGroupWaitsFor(t *testing.T) {
 	deadline.Members.Deadline = at(2 * time.Minute)
 	merging := group("waiting", counts(2, 1, 1, 0, 0), "succeeded", "failed")
 	merging.Merges = []wire.Run{{ID: id, State: "running", StartedAt: at(-time.Second)}}
+	requeued := group("waiting", counts(2, 1, 0, 0, 1), "succeeded", "running")
+	requeued.Merges = merging.Merges
 	again := group("succeeded", counts(1, 1, 0, 0, 0), "succeeded")
 	again.Merges = []wire.Run{{State: "succeeded"}, {ID: id, State: "queued"}}
 	cancelling := group("waiting", counts(3, 0, 0, 1, 2), "cancelled", "running", "running")
@@ -58,6 +60,9 @@ func TestASentenceSaysWhatAGroupWaitsFor(t *testing.T) {
 
 		"Its members have ended (2: 1 succeeded, 1 failed). It waits for its merge, run " + id.String() +
 			". It runs since 2026-12-01 14:59:59.": merging,
+
+		"Its members have ended, and of them 1 has been requeued since: it does not wait for that (2: 1 succeeded, 1 not ended). " +
+			"It waits for its merge, run " + id.String() + ". It runs since 2026-12-01 14:59:59.": requeued,
 
 		"Its members have ended (1: 1 succeeded): it is about to end.": group("waiting", counts(1, 1, 0, 0, 0), "succeeded"),
 

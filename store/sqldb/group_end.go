@@ -120,6 +120,13 @@ func (s *Store) settle(tx Tx, g *groupRow, now jobs.Time) error {
 }
 
 func (s *Store) tellPartial(tx Tx, g *groupRow, t *tally, now jobs.Time) error {
+	var run *jobs.Run
+	var bad error
+	_, err := one(tx, selectListed, func(r Row) { run, bad = scanListed(r) }, g.run.Seq())
+	if err = errors.Join(err, bad); err != nil {
+		return fmt.Errorf("read group %s: %w", g.run, err)
+	}
+	t.partial.Labels, t.partial.Correlation, t.partial.Schedule = run.Labels, run.CorrelationID, textOrNull(run.Schedule)
 	t.partial.Job, t.partial.Run, t.partial.Need = g.job, g.run, g.need
 	t.partial.Members, t.partial.Succeeded = t.Members, t.Succeeded
 	return s.keepEvent(tx, store.Event{

@@ -59,8 +59,25 @@ func (s *Store) joinGroup(tx Tx, run *jobs.Run, old runRow) error {
 	if run.Place == mergePlace {
 		return nil
 	}
+	if err := s.waitAgain(tx, g); err != nil {
+		return err
+	}
 	_, err = tx.Exec(updateMember, g.run.Seq(), run.Place, run.ID.Seq(), run.ID.Tail())
 	return err
+}
+
+// waitAgain has a group that was about to end without a merge wait for a member that is requeued.
+func (s *Store) waitAgain(tx Tx, g *groupRow) error {
+	if g.state.Terminal() || g.merge != 0 {
+		return nil
+	}
+	switch g.phase {
+	case store.GroupEnding:
+		return s.setPhase(tx, g.run, store.GroupMembers)
+	case store.GroupGiven: // its end is on the way
+		return fmt.Errorf("the group %s is ending: %w", g.run, store.ErrState)
+	}
+	return nil
 }
 
 // Remerge implements store.Groups.

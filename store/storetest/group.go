@@ -12,7 +12,11 @@ var groupClaims = []claim{
 	{"LastMemberMakesTheMergeAndTheMergeGivesTheGroupBack", groupMerges},
 	{"PartialGroupTellsAndMerges", func(w *world) {
 		groupJobs(w, "a a a", merged, needs(1))
-		g := w.group("g")
+		made := w.enqueue("g", func(sub *store.Submission) {
+			sub.Run.Labels, sub.Run.CorrelationID = map[string]string{"team": "data"}, "order 7"
+		})
+		g := w.groupLease()
+		w.apply(w.started(g))
 		w.cancel(w.members(g.Run.ID)[2].ID)
 		w.fail(w.memberLease(g.Run.ID, 1))
 		before := w.newestEvent()
@@ -28,7 +32,10 @@ var groupClaims = []claim{
 				found = append(found, e)
 			}
 		}
-		want := &jobs.GroupPartial{Job: "g", Run: g.Run.ID, Members: 3, Succeeded: 1, Need: 1}
+		want := &jobs.GroupPartial{
+			Job: "g", Run: made.ID, Labels: map[string]string{"team": "data"}, Correlation: "order 7", Members: 3,
+			Succeeded: 1, Need: 1,
+		}
 		want.Fail("m1")
 		want.Miss("m2")
 		equal(w, "events", len(found), 1)

@@ -8,6 +8,33 @@ import (
 )
 
 var groupCancelClaims = []claim{
+	{"MemberRequeuedAsItsGroupIsAboutToEndIsWaitedFor", func(w *world) {
+		groupJobs(w, "a a")
+		id := w.group("g").Run.ID
+		cancelBoth := func() {
+			for _, m := range w.members(id) {
+				w.cancel(m.ID)
+			}
+			w.wantStands(id, "cancelled missing, cancelled missing; ending, 0 merges")
+		}
+		cancelBoth()
+		w.requeueSame(w.members(id)[0].ID)
+		w.requeueSame(w.members(id)[1].ID)
+		equal(w, "ended", len(w.groupsOver()), 0)
+		w.wantStands(id, "queued, queued; members, 0 merges")
+		w.succeed(w.memberLease(id, 0))
+		w.cancel(w.members(id)[1].ID)
+		again := w.requeueSame(w.members(id)[0].ID)
+		w.cancel(again)
+		w.apply(w.cancelled(w.memberLease(id, 1)))
+		over := w.oneOver()
+		_, err := w.Requeue(w.ctx, store.Requeue{
+			Of: again, ID: w.ids.Next(w.now.Std()), Trigger: jobs.TriggerRequeue, By: w.by(), Creator: "tester",
+		})
+		w.wantErr(err, store.ErrState)
+		equal(w, "tally", over.Tally, store.GroupTally{Members: 2, Missing: 2})
+		w.endGroup(over)
+	}},
 	{"CancelOfAGroupOfWhichNothingRunsEndsItAtOnce", func(w *world) {
 		groupJobs(w, "a a b", merged)
 		g := w.group("g")
