@@ -53,7 +53,8 @@ func TestMessageIsBoundedWhateverTheEventHolds(t *testing.T) { // case 143
 func TestMessageHoldsWhatTheEventSaysBesides(t *testing.T) {
 	d := newDesk(t, Alert{On: []string{EventGroupPartial}, If: "missing + 1 == 2"})
 	run := NewIDs(0, func() uint64 { return 1 }).Next(time.Unix(1_770_000_000, 0))
-	data := GroupPartial{Job: "nightly", Run: run, Members: 3, Succeeded: 2, Need: 1}
+	labels := map[string]string{"team": "data"}
+	data := GroupPartial{Job: "nightly", Run: run, Labels: labels, Correlation: "night-17", Members: 3, Succeeded: 2, Need: 1}
 	data.Miss("crm")
 	d.happen(&AlertEvent{Type: EventGroupPartial, Subject: RunSubject(run), Job: "nightly", Run: run, Data: data.Data()})
 	m := d.sent[0]
@@ -64,11 +65,19 @@ func TestMessageHoldsWhatTheEventSaysBesides(t *testing.T) {
 	}
 	for _, part := range []string{
 		`"specversion":"1.0","id":"1","source":"https://jobs.example.com","type":"group.partial","subject":"run/` + run.String(),
-		`"labels":null,"error":null,"attempts":null,"count":1,`, `"test":false`, `"members":3,"succeeded":2`,
+		`"labels":{"team":"data"},"error":null,"attempts":null,"count":1,`, `"test":false`, `"correlation_id":"night-17","schedule":null,"members":3,"succeeded":2`,
 	} {
 		if !strings.Contains(string(m.payload), part) {
 			t.Errorf("%s is missing in %s", part, m.payload)
 		}
+	}
+}
+
+func TestAMessageOfATestThatIsOfNoJobSaysSo(t *testing.T) {
+	d := newDesk(t, Alert{On: []string{EventRunFailed}})
+	d.happen(&AlertEvent{Type: EventRunFailed, Subject: "test", Data: AppendJSON(nil, &RunFailed{Test: true})})
+	if m := d.sent[0]; !strings.Contains(string(m.payload), `"job":null,"run":null,`) {
+		t.Errorf("the message is %s", m.payload)
 	}
 }
 

@@ -162,7 +162,7 @@ func TestTheEventOfAPartialGroupNamesItsMembers(t *testing.T) {
 	run := NewIDs(0, func() uint64 { return 1 }).Next(Time(1_770_000_000_000).Std())
 	e := GroupPartial{Job: "sync", Run: run, Members: 3, Succeeded: 2, Need: 1}
 	e.Fail("b")
-	want := `{"job":"sync","run":"` + run.String() + `","members":3,"succeeded":2,"need":1,"failed":["b"],"missing":[],` +
+	want := `{"job":"sync","run":"` + run.String() + `","labels":null,"correlation_id":"","schedule":null,"members":3,"succeeded":2,"need":1,"failed":["b"],"missing":[],` +
 		`"failed_members":1,"missing_members":0}`
 	if got := string(e.Data()); got != want {
 		t.Errorf("got %s, want %s", got, want)

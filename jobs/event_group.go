@@ -6,15 +6,18 @@ const maxNamed = 100
 // GroupPartial is the data of EventGroupPartial: a group of which not all members are good goes on with
 // what there is.
 type GroupPartial struct {
-	Job            string   `json:"job" doc:"Of the group: _group where no job describes it"`
-	Run            ID       `json:"run" doc:"The group's"`
-	Members        int      `json:"members" doc:"How many there are"`
-	Succeeded      int      `json:"succeeded" doc:"How many of them are good"`
-	Need           int      `json:"need" doc:"How many good ones it takes"`
-	Failed         []string `json:"failed" doc:"Names of those that failed, the first 100 in the order of the members"`
-	Missing        []string `json:"missing" doc:"Names of those that were cancelled or not done by the deadline, likewise"`
-	FailedMembers  int      `json:"failed_members" doc:"How many failed"`
-	MissingMembers int      `json:"missing_members" doc:"How many are missing"`
+	Job            string            `json:"job" doc:"Of the group: _group where no job describes it"`
+	Run            ID                `json:"run" doc:"The group's"`
+	Labels         map[string]string `json:"labels" doc:"Of the group's run"`
+	Correlation    string            `json:"correlation_id" doc:"Of the group's run"`
+	Schedule       *string           `json:"schedule" doc:"The whole name of the schedule that made it; null: none"`
+	Members        int               `json:"members" doc:"How many there are"`
+	Succeeded      int               `json:"succeeded" doc:"How many of them are good"`
+	Need           int               `json:"need" doc:"How many good ones it takes"`
+	Failed         []string          `json:"failed" doc:"Names of those that failed, the first 100 in the order of the members"`
+	Missing        []string          `json:"missing" doc:"Names of those that were cancelled or not done by the deadline, likewise"`
+	FailedMembers  int               `json:"failed_members" doc:"How many failed"`
+	MissingMembers int               `json:"missing_members" doc:"How many are missing"`
 }
 
 // Fail notes a member that failed.

@@ -120,7 +120,15 @@ func (s *Store) settle(tx Tx, g *groupRow, now jobs.Time) error {
 }
 
 func (s *Store) tellPartial(tx Tx, g *groupRow, t *tally, now jobs.Time) error {
+	run, err := readRun(tx, g.run)
+	if err != nil {
+		return err
+	}
 	t.partial.Job, t.partial.Run, t.partial.Need = g.job, g.run, g.need
+	t.partial.Labels, t.partial.Correlation = run.Labels, run.CorrelationID
+	if run.Schedule != "" {
+		t.partial.Schedule = &run.Schedule
+	}
 	t.partial.Members, t.partial.Succeeded = t.Members, t.Succeeded
 	s.told++
 	return s.keepEvent(tx, store.Event{

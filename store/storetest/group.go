@@ -27,7 +27,9 @@ var groupClaims = []claim{
 				found = append(found, e)
 			}
 		}
-		want := &jobs.GroupPartial{Job: "g", Run: g.Run.ID, Members: 3, Succeeded: 1, Need: 1}
+		want := &jobs.GroupPartial{
+			Job: "g", Run: g.Run.ID, Labels: g.Run.Labels, Correlation: g.Run.CorrelationID, Members: 3, Succeeded: 1, Need: 1,
+		}
 		want.Fail("m1")
 		want.Miss("m2")
 		equal(w, "events", len(found), 1)
