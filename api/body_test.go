@@ -35,7 +35,7 @@ func TestBadBodiesAreRefusedWithTheirPlace(t *testing.T) {
 		{"not a number", `{"priority":NaN}`, probSyntax, "line 1, column"},
 		{"unknown field", `{"webhook":{"url":"http://h/"},"` + "colour" + `":"` + canary + `"}`, probInvalid, "body.colour: "},
 		{"field of another place", `{"webhook":{"url":"http://h/"},"max_attempts":3}`, probInvalid, "below retry"},
-		{"field of a later version", `{"group":{}}`, probInvalid, "body.group: "},
+		{"group without members", `{"group":{}}`, probInvalid, "body.group.members: want the members"},
 		{"duplicate key", `{"queue":"a","queue":"` + canary + `"}`, probInvalid, "body.queue: "},
 		{"duplicate key in the payload", `{"webhook":{"url":"http://h/"},"payload":{"a":1,"a":2}}`, probInvalid, "body.payload.a: "},
 		{"letters in the wrong case", `{"webhook":{"url":"http://h/"},"Queue":"` + canary + `"}`, probInvalid, "body.Queue: "},

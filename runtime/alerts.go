@@ -186,7 +186,6 @@ func (r *Runtime) TestAlerts(ctx context.Context, job string, by store.By) (even
 	if r.wrote(err) != nil {
 		return 0, nil, err
 	}
-	r.hub.changedEvents()
 	return event, alerts, nil
 }
 

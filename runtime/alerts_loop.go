@@ -360,7 +360,6 @@ func (d *deciding) made(sub *store.Submission, made *store.Submitted) {
 	switch {
 	case made.ID.IsNil():
 		d.undelivered(sub.Run, &jobs.Failure{Kind: jobs.FailInvalid, Message: "there is no job " + sub.Run.Job + " any more"})
-		d.hub.changedEvents()
 	default:
 		d.hub.changed(made.ID)
 		d.bornFailed(sub.Run, "alert", sub.Run.Labels[jobs.LabelAlert])

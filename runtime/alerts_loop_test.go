@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"nightshift/jobs"
 	"nightshift/store"
 )
 
@@ -107,4 +108,36 @@ func TestThrottleDoesNotFollowTheWallClock(t *testing.T) {
 			s.wantAlerts(k, "when it is", "run.failed 1, run.failed 1")
 		})
 	}
+}
+
+// Whoever cancels the last open member of a group keeps an event, though no attempt has ended.
+func TestEventThatNoAttemptMakesIsToldAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *grouped) {
+		var told time.Time
+		g.job("tell", func(context.Context, *jobs.Call) jobs.Report {
+			told = time.Now()
+			return jobs.Report{ExitCode: -1}
+		})
+		g.job("a", good(`1`))
+		g.job("b", good(`2`))
+		g.group("g", `"merge":{"job":"merge"},"need":1`, "a", "b")
+		by := store.By{Actor: "test"}
+		if _, err := g.rt.PauseJob(context.Background(), "b", true, "", by); err != nil {
+			t.Fatal(err)
+		}
+		g.alert("partly", `{"on":["group.partial"],"run":"tell"}`)
+		g.rt.Start()
+		id := g.submit(jobs.Request{Job: "g", Trigger: jobs.TriggerAPI})
+		g.awaitState(id, jobs.Waiting)
+		time.Sleep(5 * time.Second) // within which a has succeeded
+		cancelled := time.Now()
+		if _, err := g.rt.Cancel(context.Background(), g.members(id)["b"].Run.ID, by); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if took := told.Sub(cancelled); told.IsZero() || took > time.Second {
+			t.Fatalf("it was told after %s", took)
+		}
+	})
 }

@@ -190,6 +190,7 @@ func TestRecoveryIsToldWhereTheFailureWas(t *testing.T) { // case 140
 		for range 4 {
 			s.fails()
 		}
+		s.wantAlerts(k, "four failures", "run.failed 1")
 		s.succeeds()
 		time.Sleep(time.Hour)
 		s.wantAlerts(k, "four failures and a success", "run.failed 1, run.recovered 4")

@@ -48,7 +48,6 @@ func (r *Runtime) bornFailed(run *jobs.Run, where, from string) {
 	if run.Tells != jobs.TellsNothing {
 		r.undelivered(run, run.Error)
 	}
-	r.hub.changedEvents()
 }
 
 // draft is a run to be made, and what is wrong with what it brings.

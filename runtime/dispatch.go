@@ -233,9 +233,6 @@ func (d *dispatcher) apply(finished []store.Finish, got store.Claimed) {
 	if len(finished) > 0 || len(got.Leases) > 0 {
 		d.lastWork.Store(int64(d.clock.ran()))
 	}
-	if got.Events {
-		d.hub.changedEvents()
-	}
 	if d.longSooner(got.LongAt) {
 		d.wakeTicker()
 	}

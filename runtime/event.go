@@ -116,7 +116,7 @@ func (h *hub) watchEvents() (changed <-chan struct{}, stop func()) {
 	}
 }
 
-// changedEvents tells that events were kept. Whoever commits one calls it afterwards.
+// changedEvents tells that events were kept. The store calls it after each commit that kept some.
 func (h *hub) changedEvents() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -145,6 +145,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r.setBack.Store(true) // while nothing ran, nobody saw it
 	r.hub.init()
+	r.store.OnEvents(r.hub.changedEvents)
 	r.alerts.init()
 	r.ends.init()
 	r.groups.init()

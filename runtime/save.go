@@ -137,8 +137,7 @@ func (r *Runtime) Save(ctx context.Context, in Changes, by store.By) (Saved, err
 	saved, err := savedOf(done)
 	saved.Missing, saved.Unreachable = r.missingSecrets(done.Jobs), r.unreachable(done.Jobs)
 	if !in.DryRun {
-		r.wakeDispatcher()    // a limit may be higher than it was
-		r.hub.changedEvents() // a breaker may be none any more
+		r.wakeDispatcher() // a limit may be higher than it was
 		for name, missing := range saved.Missing {
 			r.log.Warn("a job needs secrets that are not set: until they are, runs are held and doors are shut",
 				"job", name, "secrets", strings.Join(missing, " "))

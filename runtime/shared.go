@@ -56,12 +56,10 @@ func (r *Runtime) DeleteGate(
 	return r.opened(r.store.DeleteDocument(ctx, store.GateDocument(kind), name, ifMatch, by))
 }
 
-// opened notes a write that may have opened or shut a gate: the dispatcher looks again, and who
-// follows events.
+// opened notes a write that may have opened or shut a gate: the dispatcher looks again.
 func (r *Runtime) opened(err error) error {
 	if r.wrote(err) == nil {
 		r.wakeDispatcher()
-		r.hub.changedEvents()
 	}
 	return err
 }

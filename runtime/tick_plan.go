@@ -167,17 +167,12 @@ func (r *Runtime) decideTicks(
 	if r.wrote(err) != nil {
 		return 0, err
 	}
-	events := false
 	for i := range decided {
 		if decided[i].Stale {
 			stale++
 			continue
 		}
-		events = events || decided[i].Event
 		r.tellTicks(&list[i], &decided[i])
-	}
-	if events {
-		r.hub.changedEvents()
 	}
 	return stale, nil
 }

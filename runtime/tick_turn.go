@@ -185,7 +185,6 @@ func (t *ticker) tellLate() error {
 		return err
 	}
 	if told > 0 {
-		t.hub.changedEvents()
 		t.log.Warn("runs of schedules are late", "ticks", told)
 	}
 	return nil

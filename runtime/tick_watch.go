@@ -61,14 +61,11 @@ func (t *ticker) watch() {
 
 // try does something, and tells when it fails and when it does so no longer. It reports false where the
 // store fails, which would keep whoever asks it next waiting too.
-func (t *ticker) try(what string, do func() (told int, err error)) bool {
+func (t *ticker) try(what string, do func() error) bool {
 	if t.stopping.Err() != nil {
 		return false
 	}
-	told, err := t.caughtUp(do)
-	if told > 0 {
-		t.hub.changedEvents()
-	}
+	err := t.caughtUp(do)
 	switch {
 	case t.wroteIdle(err) == nil:
 		if t.watching.failing[what] {
@@ -83,10 +80,11 @@ func (t *ticker) try(what string, do func() (told int, err error)) bool {
 }
 
 // caughtUp does something while no claim moves times. A panic is an error of it alone.
-func (t *ticker) caughtUp(do func() (int, error)) (told int, err error) {
+func (t *ticker) caughtUp(do func() error) error {
 	t.clock.moving.RLock()
 	defer t.clock.moving.RUnlock()
-	return caught(do)
+	_, err := caught(func() (struct{}, error) { return struct{}{}, do() })
+	return err
 }
 
 // longSooner notes when another run will have taken long; true: that is sooner than what is known.
@@ -104,12 +102,13 @@ func (r *Runtime) longSooner(at jobs.Time) bool {
 }
 
 // tellLong tells of runs that have taken long by now.
-func (t *ticker) tellLong() (all int, err error) {
+func (t *ticker) tellLong() error {
+	all := 0
 	t.longAt.Store(0) // what is given out from here on counts again
 	for range longSteps {
 		told, next, err := t.store.TellLong(t.stopping, t.Now(), longStep)
 		if err != nil {
-			return all, err
+			return err
 		}
 		all += told
 		if next == 0 || next > t.Now() || t.stopping.Err() != nil {
@@ -120,19 +119,19 @@ func (t *ticker) tellLong() (all int, err error) {
 	if all > 0 {
 		t.log.Warn("runs take long", "runs", all)
 	}
-	return all, nil
+	return nil
 }
 
 // tellStuck tells of queues whose runs wait for workers. While nothing is to start, nothing is stuck.
-func (t *ticker) tellStuck() (told int, err error) {
+func (t *ticker) tellStuck() error {
 	if t.draining.Load() {
 		t.watching.stuck.forget()
-		return 0, nil
+		return nil
 	}
 	now := t.Now()
 	waits, err := t.store.WorkerWaits(t.stopping, now.Add(-jobs.StuckAfter), now)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	_, basis := t.clock.now()
 	since := t.watching.stuck.look(now, basis, waits)
@@ -146,18 +145,18 @@ func (t *ticker) tellStuck() (told int, err error) {
 			},
 		}
 	}
-	told, err = t.store.TellStanding(t.stopping, jobs.EventQueueStuck, list)
+	told, err := t.store.TellStanding(t.stopping, jobs.EventQueueStuck, list)
 	if told > 0 {
 		t.log.Error("queues are stuck: due runs wait for nothing but a worker", "queues", told)
 	}
-	return told, err
+	return err
 }
 
 // tellMany tells of very many open failures.
-func (t *ticker) tellMany() (told int, err error) {
+func (t *ticker) tellMany() error {
 	open, err := t.store.OpenFailures(t.stopping, jobs.FailuresMany)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var list []store.Standing
 	if !jobs.FewerFailures(open) {
@@ -169,21 +168,21 @@ func (t *ticker) tellMany() (told int, err error) {
 			},
 		}}
 	}
-	told, err = t.store.TellStanding(t.stopping, jobs.EventFailuresMany, list)
+	told, err := t.store.TellStanding(t.stopping, jobs.EventFailuresMany, list)
 	if told > 0 {
 		t.log.Error("very many failures are open", "failures", open)
 	}
-	return told, err
+	return err
 }
 
 // tellDisk tells of little room on the disk of the database.
-func (t *ticker) tellDisk() (told int, err error) {
+func (t *ticker) tellDisk() error {
 	if t.cfg.Disk == nil {
-		return 0, nil
+		return nil
 	}
 	d, err := t.cfg.Disk()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var list []store.Standing
 	if !d.Well() {
@@ -194,18 +193,18 @@ func (t *ticker) tellDisk() (told int, err error) {
 			},
 		}}
 	}
-	told, err = t.store.TellStanding(t.stopping, jobs.EventDiskLow, list)
+	told, err := t.store.TellStanding(t.stopping, jobs.EventDiskLow, list)
 	if told > 0 {
 		t.log.Error("the disk of the database is low", "path", d.Path, "free", d.Free, "total", d.Total)
 	}
-	return told, err
+	return err
 }
 
 // reopen opens failures anew whose time of being ignored is over.
-func (t *ticker) reopen() (reopened int, err error) {
-	reopened, err = t.store.ReopenIgnored(t.stopping, t.Now())
+func (t *ticker) reopen() error {
+	reopened, err := t.store.ReopenIgnored(t.stopping, t.Now())
 	if reopened > 0 {
 		t.log.Warn("failures are open again that were ignored for a while: more came", "groups", reopened)
 	}
-	return reopened, err
+	return err
 }

@@ -110,7 +110,6 @@ type Decided struct {
 	// Cancelled are runs that gave way to a newer one: they have ended. Stop are those that are to
 	// end: attempts of them are under way.
 	Cancelled, Stop []jobs.ID
-	Event           bool // one was kept
 }
 
 // TickMade says what became of a TickRun.

@@ -92,6 +92,9 @@ type History interface {
 	// since, oldest first, with payload, counts and, as Attempts, those that failed. It reads few
 	// at a time; each may be slow: it is called outside of transactions.
 	FailedAttempts(ctx context.Context, job string, since jobs.Time, each func(*jobs.Run) error) error
+	// OnEvents has fn called after each commit that kept events, whatever kept them. It does not block; it is
+	// given before anything is written.
+	OnEvents(fn func())
 	// Events are those after one, oldest first.
 	Events(ctx context.Context, after int64, limit int) ([]Event, error)
 	// NewestEvent is the id of the last event there was, kept or not; 0: there was none.

@@ -67,7 +67,9 @@ func TestCancelAndRequeueSayWhatBecomesOfMembers(t *testing.T) {
 	if g := p.group(again); g.Members.Items[0].Run != kept || len(g.Merges) != 1 {
 		t.Errorf("%+v", g)
 	}
-	p.cli("requeue", again, "--payload", `{"n": 8}`).want(0).has("All of its 2 members run again.")
+	said = p.cli("requeue", again, "--payload", `{"n": 8}`).want(0).has("All of its 2 members run again.")
+	anew, _, _ := strings.Cut(said.stdout, " ")
+	p.end(anew)
 }
 
 func TestAGroupFileThatIsWrongIsToldWithItsPlaces(t *testing.T) {

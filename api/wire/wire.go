@@ -42,7 +42,7 @@ type Run struct {
 	Progress      *jobs.Progress `json:"progress"`
 	Error         *jobs.Failure  `json:"error" doc:"Of the last attempt that failed"`
 	Group         jobs.ID        `json:"group" doc:"The run of the group that it is a member of, or merges; null: none"`
-	Member        *string        `json:"member" doc:"Its name in that group; null: it merges the members, is of no group, or stands in a list"`
+	Member        *string        `json:"member,omitempty" doc:"Its name in that group, where one run is asked for; left out: it is no member of any"`
 	RequeuedFrom  jobs.ID        `json:"requeued_from"`
 	RequeuedTo    jobs.ID        `json:"requeued_to"`
 

@@ -51,9 +51,6 @@ ORDER BY version DESC LIMIT $3`
 	waitingOf = ` WHERE state IN (3, 5) AND state = 5 AND +job = $1`
 	runningOf = ` WHERE state IN (3, 5) AND state = 3 AND +job = $1`
 
-	// Those of which others know: the end of each matters to more than the job.
-	linkedOnes = ` AND (parent IS NOT NULL OR members IS NOT NULL OR requeued_from IS NOT NULL OR bulk IS NOT NULL)`
-
 	slicedOf = queuedOf + ` AND slices IS NOT NULL`
 
 	cancelRuns = `
@@ -63,9 +60,6 @@ UPDATE runs SET state = 8, lane = NULL, finished_at = $2, cancel_at = $2, queue 
 	updateDueCancelled     = cancelRuns + dueOf
 	updateWaitingCancelled = cancelRuns + waitingOf + ` AND members IS NULL`
 	selectWaitingOf        = `SELECT seq, number FROM runs` + waitingOf + ` AND members IS NULL`
-	selectLinkedQueued     = `SELECT seq, tail FROM runs` + queuedOf + linkedOnes
-	selectLinkedDue        = `SELECT seq, tail FROM runs` + dueOf + linkedOnes
-	selectLinkedWaiting    = `SELECT seq, tail FROM runs` + waitingOf + linkedOnes
 	selectSlicedOf         = `SELECT seq, number FROM runs` + slicedOf
 	// An attempt under way ends without another: its run has left the lane.
 	updateRunningOrphaned = `UPDATE runs SET lane = NULL` + runningOf
@@ -259,40 +253,6 @@ func (s *Store) cancelAllOf(tx Tx, row *storedJob, by store.By) (gone goneJob, e
 		if err := s.releaseNext(tx, schedule); err != nil {
 			return gone, err
 		}
-	}
-	return gone, nil
-}
-
-// cancelLinkedOf cancels what waits of a job and others know of: groups with all that is in them, what is
-// in groups, requeues. A group of which something runs ends with that.
-func (s *Store) cancelLinkedOf(tx Tx, job int64, by store.By) (gone goneJob, err error) {
-	var linked []jobs.ID
-	for _, q := range []string{selectLinkedWaiting, selectLinkedQueued, selectLinkedDue} {
-		err := tx.Query(q, func(r Row) error {
-			linked = append(linked, jobs.IDOf(r.Int(0), r.Int(1)))
-			return nil
-		}, job)
-		if err != nil {
-			return gone, err
-		}
-	}
-	why := cancelling{by.Now, jobs.ByJobDeleted, "the job was deleted"}
-	for _, id := range linked {
-		row, err := s.runRow(tx, id)
-		if err != nil {
-			return gone, err
-		}
-		if row.state.Terminal() { // with a group before it
-			gone.cancelled++
-			continue
-		}
-		row.schedule, row.bkey = "", "" // what waits behind it is of this job too, or is let go afterwards
-		_, stop, err := s.cancelRun(tx, id, row, why)
-		if err != nil {
-			return gone, fmt.Errorf("cancel run %s: %w", id, err)
-		}
-		gone.cancelled++
-		gone.stop = append(gone.stop, stop...)
 	}
 	return gone, nil
 }

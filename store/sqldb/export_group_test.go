@@ -47,6 +47,7 @@ var groupStatements = map[string]string{
 	"updateParent":           updateParent,
 	"upsertGroupStarted":     upsertGroupStarted,
 	"listGroups.rows":        listGroups.rows, "listGroups.bounds": listGroups.bounds,
+	"updateStoodFor": updateStoodFor,
 }
 
 func init() { maps.Copy(Statements, groupStatements) }

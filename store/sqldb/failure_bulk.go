@@ -20,12 +20,9 @@ const (
 INSERT INTO bulks (id, tail, action, doc, count, done, skipped, skips, succeeded, failed, cancelled, stop_after,
     state, next_at, created_by, created_at, ended_at)
 VALUES ($1, $2, $3, $4, $5, 0, $6, $7, 0, 0, 0, $8, $9, $10, $11, $12, $13)`
-	insertBulkItems = `
-INSERT INTO bulk_items (bulk, run, tail) VALUES ($1, $2, $3), ($1, $4, $5), ($1, $6, $7), ($1, $8, $9), ($1, $10, $11),
-    ($1, $12, $13), ($1, $14, $15), ($1, $16, $17), ($1, $18, $19), ($1, $20, $21)`
-	insertBulkItem = `INSERT INTO bulk_items (bulk, run, tail) VALUES ($1, $2, $3)`
-	itemsAtOnce    = 10
-	selectBulk     = `
+	insertBulkItems = `INSERT INTO bulk_items (bulk, part, runs) VALUES ($1, $2, $3)`
+	itemsOfPart     = 200 // which fill a page of the file
+	selectBulk      = `
 SELECT tail, doc, count, done, skipped, skips, succeeded, failed, cancelled, state, reason, next_at, created_at, ended_at
 FROM bulks WHERE id = $1`
 	// Those of which something is to be carried out: 1 is running, 4 called off.
@@ -140,24 +137,34 @@ func (s *Store) StartBulk(ctx context.Context, id jobs.ID, b store.Bulk, by stor
 	return count, err
 }
 
-// keepItems keeps for which failures an order is, in the order of their ids.
+// keepItems keeps for which failures an order is, in the order of their ids. Everybody's writes wait for
+// it: rows hold many.
 func keepItems(tx Tx, bulk int64, items []jobs.ID) error {
-	for len(items) > 0 {
-		n, query := 1, insertBulkItem
-		if len(items) >= itemsAtOnce {
-			n, query = itemsAtOnce, insertBulkItems
-		}
-		args := make([]any, 1, 1+2*n)
-		args[0] = bulk
-		for _, id := range items[:n] {
-			args = append(args, id.Seq(), id.Tail())
-		}
-		if _, err := tx.Exec(query, values(args)...); err != nil {
+	part := 0
+	for some := range slices.Chunk(items, itemsOfPart) {
+		if _, err := tx.Exec(insertBulkItems, bulk, part, packIDs(some)); err != nil {
 			return err
 		}
-		items = items[n:]
+		part++
 	}
 	return nil
+}
+
+// packIDs is the column runs of bulk_items.
+func packIDs(ids []jobs.ID) []byte {
+	packed := make([]byte, 0, len(ids)*len(jobs.ID{}))
+	for _, id := range ids {
+		packed = append(packed, id[:]...)
+	}
+	return packed
+}
+
+// unpackIDs reads what packIDs gives.
+func unpackIDs(packed []byte) (ids []jobs.ID) {
+	for one := range slices.Chunk(packed, len(jobs.ID{})) {
+		ids = append(ids, jobs.ID(one))
+	}
+	return ids
 }
 
 // itemsOf are the failures that an order is for, oldest first. Those that were named and that it leaves as

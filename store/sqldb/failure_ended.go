@@ -64,7 +64,7 @@ func (s *Store) failureEnded(tx Tx, e *ended) error {
 		}
 	}
 	if !e.links.Bulk.IsNil() {
-		return s.bulkRunEnded(tx, e)
+		return s.bulkRunsEnded(tx, e.links.Bulk, e.state, 1, e.now)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import "maps"
 
 // What the statements of failures must read.
 func init() {
-	allowed["insertBulkItems"] = struct{ steps, why string }{"SCAN 10-ROW VALUES CLAUSE", "ten rows are written"}
 	maps.Copy(index, map[string]string{
 		"upsertFailureGroup":       "",
 		"updateFailed":             "INTEGER PRIMARY KEY (rowid=?)",
@@ -37,8 +36,10 @@ func init() {
 		"failuresAll.ids":          "runs_dealt (dealt=? AND seq>? AND seq<?)",
 		"failuresJob.ids":          "runs_dealt_job (job=? AND dealt=? AND seq>? AND seq<?)",
 		"failuresAlike.ids":        "runs_failure (failure=? AND dealt=? AND seq>? AND seq<?)",
-		"selectBulkItems":          "bulk_items USING PRIMARY KEY (bulk=?)",
-		"deleteBulkItems":          "bulk_items USING PRIMARY KEY (bulk=? AND run<?)",
+		"selectBulkItems":          "bulk_items USING INDEX sqlite_autoindex_bulk_items_1 (bulk=?)",
+		"updateBulkItems":          "bulk_items USING INDEX sqlite_autoindex_bulk_items_1 (bulk=? AND part=?)",
+		"deleteBulkItems":          "bulk_items USING INDEX sqlite_autoindex_bulk_items_1 (bulk=? AND part=?)",
+		"selectItemsLeft":          "bulk_items USING COVERING INDEX sqlite_autoindex_bulk_items_1 (bulk=?)",
 		"selectNotBegun":           "runs_bulk (bulk=? AND state=?)",
 		"selectBulksLeft":          "bulks_left (state=?)",
 		"selectBulksStopped":       "bulks_left (state=?)",

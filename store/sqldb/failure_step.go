@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	selectBulkItems = `SELECT run, tail FROM bulk_items WHERE bulk = $1 ORDER BY run LIMIT $2`
-	deleteBulkItems = `DELETE FROM bulk_items WHERE bulk = $1 AND run <= $2`
+	selectBulkItems = `SELECT part, runs FROM bulk_items WHERE bulk = $1 ORDER BY part LIMIT 1`
+	updateBulkItems = `UPDATE bulk_items SET runs = $3 WHERE bulk = $1 AND part = $2`
+	deleteBulkItems = `DELETE FROM bulk_items WHERE bulk = $1 AND part = $2`
+	selectItemsLeft = `SELECT 1 FROM bulk_items WHERE bulk = $1 LIMIT 1`
 	deleteItemsOf   = `DELETE FROM bulk_items WHERE bulk = $1`
 	updateBulk      = `
 UPDATE bulks SET done = $2, skipped = $3, skips = $4, next_at = $5, state = $6, ended_at = $7 WHERE id = $1`
@@ -53,7 +55,9 @@ type bulkStep struct {
 	limit int
 	now   jobs.Time
 	bulk  *bulkRow
-	items []jobs.ID
+	part  int             // of those that are left
+	left  []jobs.ID       // of the part
+	items []jobs.ID       // that are dealt with now: the first of left
 	runs  []*jobs.Run     // of these, those that are to be requeued
 	make  []store.BulkRun // the requeues, in the order of runs
 }
@@ -64,8 +68,11 @@ func (b *bulkStep) read(tx Tx, id jobs.ID) (err error) {
 	if b.bulk, err = readBulk(tx, id); err != nil || b.bulk.State != store.BulkRunning {
 		return err
 	}
-	if b.items, err = bulkItems(tx, id, b.limit); err != nil || b.bulk.Bulk.Action != store.BulkRequeue {
+	if b.part, b.left, err = bulkItems(tx, id); err != nil {
 		return err
+	}
+	if b.items = b.left[:min(b.limit, len(b.left))]; b.bulk.Bulk.Action != store.BulkRequeue {
+		return nil
 	}
 	size := 0
 	for i, item := range b.items {
@@ -95,12 +102,10 @@ func (b *bulkStep) read(tx Tx, id jobs.ID) (err error) {
 	return nil
 }
 
-func bulkItems(tx Tx, bulk jobs.ID, limit int) (items []jobs.ID, err error) {
-	err = tx.Query(selectBulkItems, func(r Row) error {
-		items = append(items, jobs.IDOf(r.Int(0), r.Int(1)))
-		return nil
-	}, bulk.Seq(), limit)
-	return items, err
+// bulkItems are the failures of the first part that is left of an order.
+func bulkItems(tx Tx, bulk jobs.ID) (part int, items []jobs.ID, err error) {
+	_, err = one(tx, selectBulkItems, func(r Row) { part, items = int(r.Int(0)), unpackIDs(r.Bytes(1)) }, bulk.Seq())
+	return part, items, err
 }
 
 // write deals with them, unless the order was called off, or another has dealt with them.
@@ -109,16 +114,16 @@ func (b *bulkStep) write(tx Tx) (made []store.Submitted, more bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	first, err := bulkItems(tx, bulk.ID, 1)
-	if err != nil || bulk.State != store.BulkRunning || len(b.items) > 0 && !slices.Equal(first, b.items[:1]) {
+	part, left, err := bulkItems(tx, bulk.ID)
+	if err != nil || bulk.State != store.BulkRunning || part != b.part || !slices.Equal(left, b.left) {
 		return nil, true, err
 	}
 	b.bulk = bulk
-	left := b.make
+	requeues := b.make
 	for _, item := range b.items {
 		var rq *store.BulkRun
-		if len(left) > 0 && left[0].Of == item {
-			rq, left = &left[0], left[1:]
+		if len(requeues) > 0 && requeues[0].Of == item {
+			rq, requeues = &requeues[0], requeues[1:]
 		}
 		out, err := b.deal(tx, item, rq)
 		if err != nil {
@@ -135,17 +140,11 @@ func (b *bulkStep) write(tx Tx) (made []store.Submitted, more bool, err error) {
 // keep notes how far the order has come.
 func (b *bulkStep) keep(tx Tx) (more bool, err error) {
 	bulk := b.bulk
-	if len(b.items) > 0 {
-		if _, err := tx.Exec(deleteBulkItems, bulk.ID.Seq(), b.items[len(b.items)-1].Seq()); err != nil {
-			return false, err
-		}
-	}
-	left, err := bulkItems(tx, bulk.ID, 1)
-	if err != nil {
+	if more, err = b.dropItems(tx); err != nil {
 		return false, err
 	}
 	ended := any(nil)
-	if more = len(left) > 0; !more {
+	if !more {
 		bulk.State = store.BulkMade
 		if bulk.Bulk.Action != store.BulkRequeue || bulk.Succeeded+bulk.Failed+bulk.Cancelled == bulk.Done {
 			bulk.State, ended = store.BulkDoneAll, int64(b.now)
@@ -153,6 +152,18 @@ func (b *bulkStep) keep(tx Tx) (more bool, err error) {
 	}
 	return more, must(tx.Exec(updateBulk, bulk.ID.Seq(), bulk.Done, bulk.Skipped, bulk.skips(), bulk.next,
 		int(bulk.State), ended))
+}
+
+// dropItems takes away those that were dealt with. more: some are left.
+func (b *bulkStep) dropItems(tx Tx) (more bool, err error) {
+	bulk := b.bulk.ID.Seq()
+	if rest := b.left[len(b.items):]; len(rest) > 0 {
+		return true, must(tx.Exec(updateBulkItems, bulk, b.part, packIDs(rest)))
+	}
+	if _, err := tx.Exec(deleteBulkItems, bulk, b.part); err != nil {
+		return false, err
+	}
+	return one(tx, selectItemsLeft, func(Row) {}, bulk)
 }
 
 // deal deals with one failure, as it stands now: it is requeued, resolved or ignored, or left as it is.

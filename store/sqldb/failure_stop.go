@@ -26,11 +26,10 @@ SELECT seq, tail FROM runs WHERE bulk = $1 AND state IN (1, 2) AND number = 0 AN
 	selectBulksStopped = `SELECT id, tail FROM bulks WHERE state = 4 AND ended_at IS NULL`
 )
 
-// bulkRunEnded counts the end of a run of an order. After so many failures as it says the order is called
+// bulkRunsEnded counts ends of runs of an order. After so many failures as it says the order is called
 // off: what of it has not begun does not start any more, and is cancelled by BulkStep.
-func (s *Store) bulkRunEnded(tx Tx, e *ended) error {
-	count := map[jobs.State]int{e.state: 1}
-	id := e.links.Bulk
+func (s *Store) bulkRunsEnded(tx Tx, id jobs.ID, ends jobs.State, n int, now jobs.Time) error {
+	count := map[jobs.State]int{ends: n}
 	var state store.BulkState
 	var over bool
 	var failed, most int
@@ -40,17 +39,17 @@ func (s *Store) bulkRunEnded(tx Tx, e *ended) error {
 	if err != nil || !found {
 		return err
 	}
-	if stop := most > 0 && failed >= most && e.state == jobs.Failed; stop && state <= store.BulkMade {
+	if stop := most > 0 && failed >= most && ends == jobs.Failed; stop && state <= store.BulkMade {
 		// Of one of which all runs have ended nothing is left to call off.
 		if !over || state == store.BulkRunning {
-			return s.stopBulk(tx, id, fmt.Sprintf("%d of its runs have failed", failed), e.now)
+			return s.stopBulk(tx, id, fmt.Sprintf("%d of its runs have failed", failed), now)
 		}
 	}
 	if !over || state == store.BulkRunning {
 		return nil
 	}
 	s.stopped.drop(id)
-	_, err = tx.Exec(updateBulkOver, id.Seq(), int64(e.now))
+	_, err = tx.Exec(updateBulkOver, id.Seq(), int64(now))
 	return err
 }
 

@@ -18,7 +18,6 @@ func (s *Store) tellReopened(tx Tx, g *ignoredGroup, newest jobs.ID, now jobs.Ti
 	if run.Tells != jobs.TellsNothing {
 		return nil // nothing alerts about itself
 	}
-	s.told++
 	return s.keepEvent(tx, store.Event{
 		At: now, Type: jobs.EventRunFailed, Subject: jobs.RunSubject(newest), Job: g.job, Run: newest,
 		Data: jobs.AppendJSON(nil, &jobs.RunFailed{

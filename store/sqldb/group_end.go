@@ -130,7 +130,6 @@ func (s *Store) tellPartial(tx Tx, g *groupRow, t *tally, now jobs.Time) error {
 		t.partial.Schedule = &run.Schedule
 	}
 	t.partial.Members, t.partial.Succeeded = t.Members, t.Succeeded
-	s.told++
 	return s.keepEvent(tx, store.Event{
 		At: now, Type: jobs.EventGroupPartial, Subject: jobs.RunSubject(g.run), Job: g.job, Run: g.run,
 		Data: t.partial.Data(),

@@ -41,6 +41,7 @@ type Store struct {
 	seenAll   bool                         // it looked at all
 	stopped   stoppedBulks
 	told      int           // events that were kept, also those undone since
+	onEvents  func()        // see OnEvents
 	streaks   map[int64]int // how many there are of each job that has any; nil: not read yet
 	cached    int           // bounds the rows kept from call to call
 
@@ -78,7 +79,7 @@ func New(db DB) *Store {
 	s := &Store{
 		db: db, ready: make(chan struct{}, 1), stirred: map[int64]struct{}{}, stirAll: true,
 		behind: map[int64]map[int64]struct{}{},
-		cached: maxCached,
+		cached: maxCached, onEvents: func() {},
 	}
 	s.forget()
 	db.OnRollback(s.forget)
@@ -95,12 +96,23 @@ func (s *Store) Ready() <-chan struct{} { return s.ready }
 // Tidy implements store.Ledger.
 func (s *Store) Tidy(ctx context.Context, idle bool) error { return s.db.Tidy(ctx, idle) }
 
+// OnEvents implements store.History.
+func (s *Store) OnEvents(fn func()) { s.onEvents = fn }
+
 // write is a transaction of the store.
 func (s *Store) write(ctx context.Context, fn func(Tx) error) error {
-	return s.db.Write(ctx, func(tx Tx) error {
+	told := false
+	err := s.db.Write(ctx, func(tx Tx) error {
 		s.trim()
-		return fn(tx)
+		before := s.told
+		err := fn(tx)
+		told = s.told > before
+		return err
 	})
+	if err == nil && told {
+		s.onEvents()
+	}
+	return err
 }
 
 // trim drops rows where too many are kept, between two calls: within one, nobody may read a second

@@ -205,7 +205,6 @@ func (d *deciding) tellMissed() error {
 	if m == nil {
 		return nil
 	}
-	d.out.Event = true
 	return d.keepEvent(d.tx, store.Event{
 		At: d.now, Type: jobs.EventScheduleMissed, Subject: jobs.ScheduleSubject(m.Schedule), Job: m.Job,
 		Data: jobs.AppendJSON(nil, m),

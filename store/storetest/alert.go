@@ -37,8 +37,8 @@ var alertClaims = []claim{
 		w.succeed(w.takeOne())
 		f := w.succeeded(w.takeOne())
 		f.Tell = store.Tell{Succeeded: true, Labels: map[string]string{"team": "data"}, CorrelationID: "c-1"}
-		out := w.claim(store.Claim{Finished: []store.Finish{f}})
-		equal(w, "told", words(out.Events, eventTypes(w, 0)), "true run.succeeded")
+		told := w.tells(func() { w.apply(f) })
+		equal(w, "told", words(told, eventTypes(w, 0)), "true run.succeeded")
 		d := dataOf[jobs.RunSucceeded](w, w.events(0, 9)[0])
 		equal(w, "data", words(d.Job, d.Run, d.Labels, d.Correlation, d.Attempts), words("a", f.Run, "map[team:data]", "c-1", 1))
 	}},
@@ -201,8 +201,8 @@ func toldFailed(w *world) {
 	f.Schedule = "a:night"
 	f.Transition.Error = &jobs.Failure{Kind: jobs.FailHTTP, Type: "http", Message: "answered 500", Stack: "at x"}
 	f.Tell = store.Tell{Labels: map[string]string{"team": "data"}, CorrelationID: "c-1"}
-	out := w.claim(store.Claim{Finished: []store.Finish{f}})
-	equal(w, "told", words(out.Events, w.claim(store.Claim{Hold: true}).Events), "true false")
+	told := w.tells(func() { w.apply(f) })
+	equal(w, "told", words(told, w.tells(func() { w.claim(store.Claim{Hold: true}) })), "true false")
 	list := w.events(0, 9)
 	equal(w, "events", len(list), 1)
 	equal(w, "event", words(list[0].Type, list[0].Subject, list[0].Job, list[0].Run, list[0].At),

@@ -161,7 +161,7 @@ var eventClaims = []claim{
 func breakerEvents(w *world) {
 	w.unbound()
 	dependent(w)
-	end := func(ok bool) store.Claimed {
+	end := func(ok bool) (told bool) {
 		l := w.takeOne()
 		f := w.succeeded(l)
 		f.Signal = jobs.Signal{ExitCode: -1}
@@ -169,20 +169,18 @@ func breakerEvents(w *world) {
 			f = w.retrying(l, 24*time.Hour) // a failed run is told of too
 			f.Signal = jobs.Signal{Kind: jobs.FailHTTP, HTTPStatus: 503, ExitCode: -1}
 		}
-		out := w.claim(store.Claim{Finished: []store.Finish{f}})
-		w.check(out.Results[0].Err)
-		return out
+		return w.tells(func() { w.check(w.claim(store.Claim{Finished: []store.Finish{f}}).Results[0].Err) })
 	}
 	ids := w.enqueueN(7, "a")
 	for i := range 4 {
-		equal(w, fmt.Sprintf("told of error %d", i+1), end(false).Events, false)
+		equal(w, fmt.Sprintf("told of error %d", i+1), end(false), false)
 	}
-	equal(w, "told of the fifth", end(false).Events, true)
+	equal(w, "told of the fifth", end(false), true)
 	opened := w.now
 	w.tick(jobs.DefaultOpenFor.Std())
-	equal(w, "told of a probe that failed", end(false).Events, false)
+	equal(w, "told of a probe that failed", end(false), false)
 	w.tick(2 * jobs.DefaultOpenFor.Std())
-	equal(w, "told of a probe that succeeded", end(true).Events, true)
+	equal(w, "told of a probe that succeeded", end(true), true)
 	list := w.events(0, 9)
 	equal(w, "events", eventIDs(list), "1 2")
 	equal(w, "the first", string(list[0].Data), fmt.Sprintf(
@@ -191,5 +189,5 @@ func breakerEvents(w *world) {
 	equal(w, "the second", words(list[1].At, string(list[1].Data)), fmt.Sprintf(
 		`%s {"name":"stripe","reason":"the probe succeeded","opened_at":"%s","run":"%s","job":"a"}`,
 		w.now, opened, ids[6]))
-	equal(w, "claims that end nothing tell nothing", w.claim(store.Claim{}).Events, false)
+	equal(w, "claims that end nothing tell nothing", w.tells(func() { w.claim(store.Claim{}) }), false)
 }

@@ -231,6 +231,7 @@ var bulkClaims = []claim{
 		_, err = w.Bulk(w.ctx, running)
 		w.check(err)
 	}},
+	{"DeletionOfAJobOpensWhatItsRequeuesStoodFor", deletedRequeues},
 }
 
 func bulkSkips(w *world) {

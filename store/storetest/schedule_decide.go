@@ -20,8 +20,8 @@ var decideClaims = []claim{
 		equal(w, "is woken", <-w.Ready(), struct{}{})
 		made := out.Ran[0].Made
 		equal(w, "answer", words(len(out.Ran), out.Ran[0].Outcome, out.Ran[0].Reason, made.ID, made.Job, made.Version, made.State,
-			len(out.Cancelled), len(out.Stop), out.Event),
-			words(1, jobs.TickRan, "", d.OnTime.Sub.Run.ID, "a", 1, jobs.Queued, 0, 0, false))
+			len(out.Cancelled), len(out.Stop)),
+			words(1, jobs.TickRan, "", d.OnTime.Sub.Run.ID, "a", 1, jobs.Queued, 0, 0))
 		r := w.run(made.ID)
 		equal(w, "run", words(r.Schedule, r.ScheduledFor, r.Trigger, r.CreatedAt, string(r.Payload), r.HeldBy.Kind),
 			words("a:x", minute(1), jobs.TriggerSchedule, w.now, `{"n":  1}`, jobs.HeldWorkers))
@@ -201,8 +201,8 @@ func decideStale(w *world) {
 			ledger = w.ledger("a:x")
 		}
 		out := w.decide(d)[0]
-		equal(w, "answer when "+change.name, words(out.Stale, len(out.Ran), len(out.Cancelled), len(out.Stop), out.Event),
-			words(true, 0, 0, 0, false))
+		equal(w, "answer when "+change.name, words(out.Stale, len(out.Ran), len(out.Cancelled), len(out.Stop)),
+			words(true, 0, 0, 0))
 		equal(w, "runs, events when "+change.name,
 			words(len(allRuns(w, store.RunFilter{}, 99)), len(w.events(0, 99))), words(runs, events))
 		now, _ := w.Schedule(w.ctx, "a:x")

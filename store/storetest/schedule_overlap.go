@@ -104,8 +104,8 @@ func overlapSkip(w *world, e earlierRun) {
 	for range 3 {
 		out := w.next("a:x")
 		equal(w, "answer", words(len(out.Ran), out.Ran[0].Outcome, out.Ran[0].Reason, out.Ran[0].Made.ID.IsNil(),
-			len(out.Cancelled), len(out.Stop), out.Event),
-			words(1, jobs.TickSkipped, jobs.SkipOverlap, true, 0, 0, false))
+			len(out.Cancelled), len(out.Stop)),
+			words(1, jobs.TickSkipped, jobs.SkipOverlap, true, 0, 0))
 	}
 	equal(w, "earlier run", diff(w.run(first), before), "")
 	equal(w, "ledger", w.ledger("a:x"), "1 ran, 2-4 skipped 3 overlap")

@@ -186,8 +186,10 @@ var interruptClaims = []claim{
 		id := w.enqueue("a").ID
 		equal(w, "after four", w.interruptOften(4), 0)
 		equal(w, "counted", w.run(id).Counts.Interrupts, 4)
-		out := w.claim(store.Claim{Finished: []store.Finish{w.interrupted(w.takeOne())}, Hold: true})
-		equal(w, "after five", words(out.Events, w.newestEvent()), "true 1")
+		told := w.tells(func() {
+			w.claim(store.Claim{Finished: []store.Finish{w.interrupted(w.takeOne())}, Hold: true})
+		})
+		equal(w, "after five", words(told, w.newestEvent()), "true 1")
 		got := eventData[jobs.RunInterrupted](w, jobs.EventRunInterrupted, "run/"+id.String())
 		equal(w, "data", words(got.Job, got.Run, got.Attempts, got.Interrupts, got.State, got.Error.Kind, got.Labels, got.Correlation),
 			words("a", id, 5, 5, jobs.Queued, jobs.FailLost, "map[]", id))

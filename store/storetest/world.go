@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ type world struct {
 	// given are the groups that claims have given back, and leases what they have given out.
 	given  []store.EndedGroup
 	leases map[jobs.ID]store.Lease
+	// kept counts commits that kept events.
+	kept atomic.Int64
 }
 
 const start jobs.Time = 1_770_000_000_000 // 2026-02-02
@@ -36,8 +39,7 @@ func newWorld(t testing.TB, open func(testing.TB) store.Store) *world {
 		TB: t, open: open, ctx: t.Context(), now: start,
 		ids: jobs.NewIDs(0, random.Uint64), leases: map[jobs.ID]store.Lease{},
 	}
-	w.Store = open(t)
-	w.UseIDs(w.ids)
+	w.serve()
 	t.Cleanup(func() {
 		if err := w.Store.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -59,8 +61,21 @@ func (w *world) unbound() {
 func (w *world) reopen() {
 	w.Helper()
 	w.check(w.Store.Close())
+	w.serve()
+}
+
+// serve opens the store and tells it what a process tells it first.
+func (w *world) serve() {
 	w.Store = w.open(w.TB)
 	w.UseIDs(w.ids)
+	w.OnEvents(func() { w.kept.Add(1) })
+}
+
+// tells reports whether a change says that it kept events, as it is committed.
+func (w *world) tells(change func()) bool {
+	before := w.kept.Load()
+	change()
+	return w.kept.Load() > before
 }
 
 func (w *world) check(err error) {

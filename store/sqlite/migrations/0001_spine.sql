@@ -501,13 +501,14 @@ CREATE TABLE bulks (
 -- Start: the orders that are under way.
 CREATE INDEX bulks_left ON bulks (state) WHERE ended_at IS NULL;
 
--- Failures that an order has still to deal with.
+-- Failures that an order has still to deal with. Many stand in one row: which these are is fixed in one
+-- transaction, and others wait for that.
 CREATE TABLE bulk_items (
     bulk INTEGER NOT NULL,
-    run  INTEGER NOT NULL,
-    tail INTEGER NOT NULL,
-    PRIMARY KEY (bulk, run)
-) STRICT, WITHOUT ROWID;
+    part INTEGER NOT NULL,                  -- from 0 on
+    runs BLOB    NOT NULL,                  -- ids, 16 bytes each, oldest first
+    PRIMARY KEY (bulk, part)
+) STRICT;
 
 -- Failed runs in a row, per job, schedule and the key that an alert counts by. A success deletes the row.
 CREATE TABLE streaks (
