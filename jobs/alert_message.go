@@ -169,7 +169,7 @@ func (n *alertNote) line() AlertLine {
 	line := AlertLine{
 		Type: n.Type, Subject: clipEnd(n.Subject, maxLineText), Job: b.Job, Run: b.Run, Count: n.Count, LastAt: n.LastAt,
 	}
-	if line.Job == nil {
+	if line.Job == nil || *line.Job == "" {
 		line.Job = given(n.Job)
 	}
 	if b.Error != nil {
@@ -193,7 +193,7 @@ func (n *alertNote) message(source string) AlertMessage {
 		Job: b.Job, Run: b.Run, Labels: b.Labels, Error: b.Error, Attempts: b.Attempts, Count: n.Count,
 		FirstAt: n.FirstAt, LastAt: n.LastAt, Missing: b.Missing, Test: b.Test, Note: n.Note, Events: n.Events,
 	}
-	if d.Job == nil {
+	if d.Job == nil || *d.Job == "" {
 		d.Job = given(n.Job)
 	}
 	if d.Run.IsNil() {

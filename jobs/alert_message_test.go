@@ -72,6 +72,14 @@ func TestMessageHoldsWhatTheEventSaysBesides(t *testing.T) {
 	}
 }
 
+func TestAMessageOfATestThatIsOfNoJobSaysSo(t *testing.T) {
+	d := newDesk(t, Alert{On: []string{EventRunFailed}})
+	d.happen(&AlertEvent{Type: EventRunFailed, Subject: "test", Data: AppendJSON(nil, &RunFailed{Test: true})})
+	if m := d.sent[0]; !strings.Contains(string(m.payload), `"job":null,"run":null,`) {
+		t.Errorf("the message is %s", m.payload)
+	}
+}
+
 // 50 alerts are asked about 10,000 failures, as the loop does: 200 at a time.
 func BenchmarkAlertsOverEvents(b *testing.B) {
 	var plans []*AlertPlan

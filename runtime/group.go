@@ -69,7 +69,8 @@ func (r *Runtime) groupFaults(ctx context.Context, g *jobs.Group) ([]jobs.Fault,
 		depth, err := d.below(ctx, ref.Name)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			faults = append(faults, jobs.Fault{Location: ref.Location, Message: "there is no job " + ref.Name})
+			missing := store.MissingRef{Kind: ref.Kind, Name: ref.Name}
+			faults = append(faults, jobs.Fault{Location: ref.Location, Message: missing.Error()})
 		case err != nil:
 			return nil, err
 		case depth > deepest:

@@ -723,7 +723,7 @@ func TestGroupsThatNoJobDescribes(t *testing.T) {
 			rq  jobs.Request
 		}{
 			"members: want the members, each with a name and a job; [] for a group of none": {`{}`, jobs.Request{}},
-			"members[1].job: there is no job gone; merge.job: there is no job lost": {
+			"members[1].job: there is no job gone: make it first, or in the same apply; merge.job: there is no job lost: make it first, or in the same apply": {
 				`{"members":[{"name":"x","job":"a"},{"name":"y","job":"gone"}],"merge":{"job":"lost"}}`, jobs.Request{},
 			},
 			"max_attempts: a group has one attempt: its members and its merge are tried again by their own jobs": {

@@ -87,7 +87,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, parts Pa
 	code := -1
 	parser, err := kong.New(&cmds,
 		kong.Name("nightshift"),
-		kong.Description("Runs jobs: webhooks and scripts, with retries by rule and a durable history."),
+		kong.Description("Runs jobs: webhooks, scripts, mails and groups of them, with retries by rule and a durable history."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(c int) { code = c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),

@@ -59,7 +59,7 @@ func TestEventsAreFollowedOverAKill(t *testing.T) {
 	if !strings.Contains(text.String(), "held: 5 errors in a row, the last: HTTP 503; the next probe comes at ") {
 		t.Errorf("told %s", text)
 	}
-	p.cli("events").want(0).has("ID", opened, "run.failed", first, second)
+	p.cli("events").want(0).has("ID", opened, "run.failed", first, second, "a failed: http: 503 Service Unavailable")
 	list := p.cli("events", "--json", "--limit", "1", "--type", opened).want(0).json()
 	if items, _ := list["items"].([]any); len(items) != 1 || list["next"] == nil {
 		t.Errorf("the list is %v", list)

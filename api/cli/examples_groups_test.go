@@ -82,7 +82,7 @@ func TestGroupsExampleMergesWhatCameAndTheRestNextMorning(t *testing.T) {
 	if len(partial) != 1 || len(given) != 1 {
 		t.Fatalf("told %s, %s", partial, given)
 	}
-	for _, want := range []string{`"subject": "run/` + id, `"job": "nightly-sync"`, `"stock"`} {
+	for _, want := range []string{`"subject": "run/` + id, `"job": "nightly-sync"`, `"team": "data"`, `"stock"`} {
 		if !strings.Contains(string(partial[0]), want) {
 			t.Errorf("%s: want %s", partial[0], want)
 		}

@@ -17,6 +17,7 @@ func aGroup(t *testing.T) (p *process, id string) {
   - {name: a, job: fetch, payload: {n: "{{ payload.n }}"}}
   - {name: b, job: slow}
 merge: {job: merge}
+need: all
 payload: {n: 1}
 `)
 	said := p.cli("groups", "run", "-f", file, "--payload", `{"n": 7.50}`, "--key", "one", "--json").want(0).json()
