@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,7 +48,7 @@ func TestServerThatDiesBetweenAnyTwoStepsTellsExactlyOnce(t *testing.T) {
 						Store: s.st, left: step, behind: how == "behind", full: how == "undone", died: make(chan struct{}),
 					}
 					s.revive(st)
-					s.put(tellJob)
+					s.put(strings.Replace(tellJob, "{", `{"concurrency":{"limit":1},`, 1)) // one after the other
 					s.put(loneJob)
 					s.alert("x", failures)
 					s.rt.Start()

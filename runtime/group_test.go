@@ -705,10 +705,10 @@ func TestGroupsThatNoJobDescribes(t *testing.T) {
 		if run := g.awaitEnd(out.ID); run.State != jobs.Succeeded || run.Job != jobs.GroupJob || string(run.Result) != `"merged"` {
 			t.Errorf("it is %s of %s (%v)", run.State, run.Job, run.Error)
 		}
-		if got := string(g.started("a")[0].Payload); got != `{"m":2}` {
-			t.Errorf("the member got %s", got)
+		if !slices.ContainsFunc(g.started("a"), func(c *jobs.Call) bool { return string(c.Payload) == `{"m":2}` }) {
+			t.Error("no member got what is rendered for it")
 		}
-		for _, same := range []string{doc, doc[:len(doc)-1] + `,"need":"all","on_member_failure":"wait"}`} {
+		for _, same := range []string{doc, doc[:len(doc)-1] + `,"need":1,"on_member_failure":"wait"}`} {
 			if again, err := ask(same, rq); err != nil || !again.Duplicate || again.ID != out.ID {
 				t.Errorf("the same again: %+v, %v", again, err)
 			}

@@ -21,6 +21,9 @@ func setupRetry() jobs.Retry {
 // setupQueue is a queue of its own: those who are told do not wait behind what fails.
 const setupQueue = "alerts"
 
+// inOrder has messages come in their order, but for those that have to be tried again.
+func inOrder() *jobs.Concurrency { return &jobs.Concurrency{Limit: 1} }
+
 type setupSlackCmd struct {
 	setupFlags `embed:"" set:"way=slack"`
 }
@@ -63,7 +66,7 @@ func (cmd setupSlackCmd) Run(s *session) error {
 		Webhook: &jobs.Webhook{
 			Body: jobs.AppendJSONString(nil, "{{ slack(payload) }}"), NightshiftHeaders: new(false),
 		},
-		Timeout: new(jobs.Duration(30 * time.Second)), Queue: setupQueue, Priority: jobs.MaxPriority, Retry: setupRetry(),
+		Timeout: new(jobs.Duration(30 * time.Second)), Queue: setupQueue, Priority: jobs.MaxPriority, Retry: setupRetry(), Concurrency: inOrder(),
 		Rate: &jobs.Rate{Limit: 1, Per: jobs.Duration(time.Second)},
 	}
 	if err := u.standing(fresh, func(j *jobs.Job) { j.Webhook.URL = target.url }); err != nil {
@@ -108,7 +111,7 @@ func (cmd setupWebhookCmd) Run(s *session) error {
 	fresh := &jobs.Job{
 		Description: "Tells a webhook what has happened. Made by nightshift alerts setup webhook",
 		Webhook:     &jobs.Webhook{NightshiftHeaders: new(false)},
-		Timeout:     new(jobs.Duration(30 * time.Second)), Queue: setupQueue, Priority: jobs.MaxPriority, Retry: setupRetry(),
+		Timeout:     new(jobs.Duration(30 * time.Second)), Queue: setupQueue, Priority: jobs.MaxPriority, Retry: setupRetry(), Concurrency: inOrder(),
 	}
 	if err := u.standing(fresh, func(j *jobs.Job) { j.Webhook.URL = target.url }); err != nil {
 		return err
@@ -230,7 +233,7 @@ func (cmd setupEmailCmd) Run(s *session) error {
 	fresh := &jobs.Job{
 		Description: "Tells people by mail. Made by nightshift alerts setup email",
 		Mail:        &jobs.Mail{Subject: "[nightshift] {{ text(payload, 1) }}", Body: "{{ text(payload) }}"},
-		Queue:       setupQueue, Priority: jobs.MaxPriority, Retry: setupRetry(),
+		Queue:       setupQueue, Priority: jobs.MaxPriority, Retry: setupRetry(), Concurrency: inOrder(),
 	}
 	err = u.standing(fresh, func(j *jobs.Job) {
 		if j.Mail.To = to; cmd.From != "" {

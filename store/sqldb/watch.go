@@ -43,9 +43,10 @@ type long struct {
 	at  jobs.Time
 }
 
-// watch has it told when a run that starts for the first time takes long.
+// watch has it told when a run that starts for the first time takes long. Of the runs of alerts nothing is
+// told but that they could not be delivered.
 func (t *taking) watch(jobID int64, run *jobs.Run) error {
-	if run.StartedAt != 0 {
+	if run.StartedAt != 0 || run.Tells != jobs.TellsNothing {
 		return nil
 	}
 	job, err := t.jobByID(t.tx, jobID)
@@ -157,10 +158,11 @@ func (w *watchedRun) read(r Row, i int) error {
 	return nil
 }
 
-// tellInterrupted tells of a run whose attempts the server keeps ending.
+// tellInterrupted tells of a run whose attempts the server keeps ending, unless it is an alert's.
 func (s *Store) tellInterrupted(tx Tx, f *store.Finish) error {
 	t := &f.Transition
-	if t.Outcome != jobs.OutcomeInterrupted || t.Counts.Interrupts != jobs.InterruptsTold {
+	if t.Outcome != jobs.OutcomeInterrupted || t.Counts.Interrupts != jobs.InterruptsTold ||
+		f.Links.Tells != jobs.TellsNothing {
 		return nil
 	}
 	w := watchedRun{id: f.Run}

@@ -270,7 +270,7 @@ func toldByKey(w *world) {
 }
 
 func toldUndelivered(w *world) {
-	w.jobs("tell")
+	w.lasting("tell", "")
 	end := func(t jobs.Tells, f func(store.Lease) store.Finish) {
 		w.enqueue("tell", tells(t))
 		l := w.takeOne()
@@ -283,6 +283,13 @@ func toldUndelivered(w *world) {
 	end(jobs.TellsUndelivered, w.failed)
 	end(jobs.TellsEvent, w.cancelled)
 	w.succeed(w.leaseOf("tell")) // which nothing counts as a recovery
+	w.enqueue("tell", tells(jobs.TellsEvent))
+	l := w.takeOne()
+	w.tick(time.Hour)
+	told, next := w.tellLong(9)
+	equal(w, "takes long", words(told, next), words(0, jobs.Time(0)))
+	l.Run.Counts.Interrupts = jobs.InterruptsTold
+	w.apply(w.interrupted(l))
 	equal(w, "events", eventTypes(w, 0), "alert.undelivered")
 	e := w.events(0, 9)[0]
 	d := dataOf[jobs.AlertUndelivered](w, e)
