@@ -29,6 +29,7 @@ var groupStatements = map[string]string{
 	"selectMergeOpen":        selectMergeOpen,
 	"selectMerges":           selectMerges,
 	"selectNextDeadline":     selectNextDeadline,
+	"selectOpenMember":       selectOpenMember,
 	"selectOpenOf":           selectOpenOf,
 	"selectOpenRuns":         selectOpenRuns,
 	"selectPlace":            selectPlace,

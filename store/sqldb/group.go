@@ -22,7 +22,11 @@ INSERT INTO groups (run, doc, keep_of, depth, phase, need, rest) VALUES ($1, $2,
 	updateGroupPhase = `UPDATE groups SET phase = $2, deadline = NULL WHERE run = $1`
 	// Whether something of a group has not ended.
 	selectOpenOf = `SELECT seq, tail FROM runs WHERE parent = $1 AND parent IS NOT NULL AND state < 6 LIMIT 1`
-	selectPlace  = `SELECT parent, place FROM runs WHERE seq = $1`
+	// Of a group that has ended, also where a newer run of the group has taken it over.
+	selectOpenMember = `
+SELECT r.seq, r.tail FROM members m JOIN runs r ON r.seq = m.run AND r.tail = m.tail
+WHERE m.parent = $1 AND r.state < 6 ORDER BY m.place LIMIT 1`
+	selectPlace = `SELECT parent, place FROM runs WHERE seq = $1`
 )
 
 // What a bad member does to the rest (groups.rest).

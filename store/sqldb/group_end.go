@@ -29,6 +29,9 @@ func (s *Store) groupEnded(tx Tx, e *ended) (stop []jobs.ID, err error) {
 	if err != nil || g == nil {
 		return nil, err
 	}
+	if g.cancelled && (g.phase == store.GroupMembers || g.phase == store.GroupMerging) {
+		return nil, s.settle(tx, g, e.now) // once nothing of it runs, a member that was requeued meanwhile neither
+	}
 	if links.Place == mergePlace {
 		if g.phase == store.GroupMerging && g.merge == e.id.Seq() {
 			return nil, s.setPhase(tx, g.run, store.GroupEnding)
@@ -38,7 +41,7 @@ func (s *Store) groupEnded(tx Tx, e *ended) (stop []jobs.ID, err error) {
 	if g.phase != store.GroupMembers {
 		return nil, nil
 	}
-	if e.state != jobs.Succeeded && g.rest == restCancels && !g.cancelled {
+	if e.state != jobs.Succeeded && g.rest == restCancels {
 		if stop, err = s.callOff(tx, g, e.now); err != nil {
 			return nil, err
 		}

@@ -125,6 +125,9 @@ func remergeable(tx Tx, of jobs.ID, g *groupRow) error {
 	}
 	var open jobs.ID
 	found, err := one(tx, selectOpenOf, func(r Row) { open = jobs.IDOf(r.Int(0), r.Int(1)) }, of[:])
+	if err == nil && !found {
+		found, err = one(tx, selectOpenMember, func(r Row) { open = jobs.IDOf(r.Int(0), r.Int(1)) }, of.Seq())
+	}
 	if err == nil && found {
 		err = fmt.Errorf("run %s of group %s has not ended: %w", open, of, store.ErrState)
 	}

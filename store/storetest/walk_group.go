@@ -230,7 +230,9 @@ func (w *groupWalker) walkEnd() {
 	default:
 		f = w.succeeded(l)
 	}
-	if w.state(l.Run.ID) == jobs.Waiting && f.Transition.State == jobs.Waiting {
+	run, err := w.Run(w.ctx, l.Run.ID) // it may have been cancelled, and removed
+	w.mayFail(err, store.ErrNotFound)
+	if err == nil && run.State == jobs.Waiting && f.Transition.State == jobs.Waiting {
 		f = w.succeeded(l)
 	}
 	if w.finishOne(f, l) {
@@ -297,8 +299,11 @@ func (w *groupWalker) walkRemerge() {
 	if err != nil || info.Draft == nil {
 		return
 	}
-	open := slices.ContainsFunc(w.members(id), func(m store.GroupMember) bool { return m.Run != nil && !m.Run.State.Terminal() }) ||
-		slices.ContainsFunc(info.Merges, func(r *jobs.Run) bool { return !r.State.Terminal() })
+	// A requeue of a run that succeeded may stand beside the newest of its place.
+	list, _, err := w.Runs(w.ctx, store.RunFilter{}, store.Page{Limit: 1000})
+	w.check(err)
+	open := slices.ContainsFunc(list, func(r *jobs.Run) bool { return r.Group == id && !r.State.Terminal() }) ||
+		slices.ContainsFunc(w.members(id), func(m store.GroupMember) bool { return m.Run != nil && !m.Run.State.Terminal() })
 	_, err = w.Remerge(w.ctx, id, info.Draft, w.by())
 	if refused := errors.Is(err, store.ErrState); refused != (open || info.Phase != store.GroupOver) {
 		w.Fatalf("remerge of group %s gave %v, phase %d, open %t", id, err, info.Phase, open)
