@@ -39,7 +39,7 @@ func TestHostileBodiesAreRefusedEverywhere(t *testing.T) {
 	ts := newTestServer(t)
 	ts.call("POST", "/v1/server/drain", "").want(200)
 	var list strings.Builder
-	for i := range 1_000_000 {
+	for i := range map[bool]int{false: 1_000_000, true: 100_000}[raced] {
 		list.WriteString(`,"k` + strconv.Itoa(i) + `":0`)
 	}
 	keys := `{"a":0` + list.String() + `}`

@@ -16,7 +16,7 @@ import (
 var runFields = strings.Fields(`id job version operation_id state held_by trigger schedule payload result
 	result_truncated priority queue labels correlation_id traceparent idempotency_key created_by
 	created_at run_at scheduled_for started_at finished_at cancel_requested_at attempt max_attempts
-	next_attempt_at progress error group member requeued_from requeued_to attempts`)
+	next_attempt_at progress error group requeued_from requeued_to attempts`)
 
 // keys are the members of the object that text begins with, in order.
 func keys(t *testing.T, text []byte) (names []string) {

@@ -58,6 +58,9 @@ func TestAGroupOutlivesADeathOfTheServerInEachOfItsPhases(t *testing.T) {
 	died := true
 	for at := 1; died; at++ {
 		for _, after := range []bool{false, true} {
+			if raced && at%3 != 1 {
+				continue // a sample
+			}
 			t.Run(fmt.Sprint(at, after), func(t *testing.T) {
 				died = dieAt(t, at, after)
 			})
