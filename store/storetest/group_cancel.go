@@ -35,6 +35,43 @@ var groupCancelClaims = []claim{
 		equal(w, "tally", over.Tally, store.GroupTally{Members: 2, Missing: 2})
 		w.endGroup(over)
 	}},
+	{"CancelOfAGroupThatMergesWaitsForAMemberThatWasRequeued", func(w *world) {
+		groupJobs(w, "a a", merged, needs(1))
+		id := w.group("g").Run.ID
+		w.fail(w.memberLease(id, 0))
+		w.succeed(w.memberLease(id, 1))
+		again := w.requeueSame(w.members(id)[0].ID)
+		w.pause("m", true, "")
+		l := w.memberLease(id, 0)
+		out, err := w.Cancel(w.ctx, id, w.by())
+		w.check(err)
+		equal(w, "answer", words(out.State == jobs.Cancelled, out.Stop), words(false, []jobs.ID{again}))
+		equal(w, "ended", len(w.groupsOver()), 0)
+		w.apply(w.cancelled(l))
+		w.endGroup(w.oneOver())
+		equal(w, "state", w.state(id), jobs.Cancelled)
+	}},
+	{"NoRemergeWhileANewerRunOfTheGroupHasTakenAMemberOver", func(w *world) {
+		groupJobs(w, "a a", merged, needs(1))
+		id := w.group("g").Run.ID
+		w.fail(w.memberLease(id, 0))
+		w.succeed(w.memberLease(id, 1))
+		w.succeed(w.composed(w.memberLease(id, -1), "[]"))
+		w.endGroup(w.oneOver())
+		under := w.requeueSame(w.members(id)[0].ID)
+		w.requeueSame(id)
+		f := w.started(w.groupLease())
+		for i, m := range w.members(id) {
+			f.Group.Members[i].Keep = m.ID
+		}
+		w.apply(f)
+		_, err := w.Remerge(w.ctx, id, w.groupInfo(id).Draft, w.by())
+		w.wantErr(err, store.ErrState)
+		w.take(9)
+		w.succeed(w.leases[under])
+		_, err = w.Remerge(w.ctx, id, w.groupInfo(id).Draft, w.by())
+		w.check(err)
+	}},
 	{"CancelOfAGroupOfWhichNothingRunsEndsItAtOnce", func(w *world) {
 		groupJobs(w, "a a b", merged)
 		g := w.group("g")
