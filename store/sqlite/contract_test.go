@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -18,11 +19,35 @@ func TestStore(t *testing.T) {
 // opener opens one file for each t.
 func opener() func(testing.TB) store.Store {
 	var files sync.Map
+	// Each begins with a copy of one empty file: to make the tables takes longer than most tests.
+	empty := sync.OnceValue(func() []byte {
+		dir, err := os.MkdirTemp("", "nightshift-empty-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		path := filepath.Join(dir, "n.db")
+		s, err := sqlite.Open(context.Background(), path, sqlite.Config{})
+		if err != nil {
+			panic(err)
+		}
+		if err := s.Close(); err != nil {
+			panic(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			panic(err)
+		}
+		return text
+	})
 	return func(t testing.TB) store.Store {
 		t.Helper()
 		path, ok := files.Load(t)
 		if !ok {
 			path = filepath.Join(t.TempDir(), "n.db")
+			if err := os.WriteFile(path.(string), empty(), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			files.Store(t, path)
 		}
 		return open(t, path.(string))
