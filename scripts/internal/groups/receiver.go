@@ -79,7 +79,11 @@ func (r *receiver) member(w http.ResponseWriter, req *http.Request) {
 		Key   string
 		Place int
 	}
-	if err := json.NewDecoder(req.Body).Decode(&in); err != nil {
+	text, err := io.ReadAll(req.Body)
+	if err != nil {
+		return // cut off: it comes again
+	}
+	if err := json.Unmarshal(text, &in); err != nil {
 		r.fault("a member's payload: %v", err)
 	}
 	r.mu.Lock()
@@ -125,7 +129,11 @@ func (r *receiver) hold(g *group, req *http.Request) bool {
 // merge writes down what a merge got, and answers.
 func (r *receiver) merge(w http.ResponseWriter, req *http.Request) {
 	d := delivery{run: req.Header.Get("Nightshift-Run"), operation: req.Header.Get("Idempotency-Key")}
-	err := json.NewDecoder(req.Body).Decode(&d.payload)
+	text, err := io.ReadAll(req.Body)
+	if err != nil {
+		return // cut off: it comes again
+	}
+	err = json.Unmarshal(text, &d.payload)
 	if err == nil && d.payload.Inlined != nil && !*d.payload.Inlined {
 		d.payload.Results, err = r.results(req)
 	}
