@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -153,11 +152,7 @@ func (c *call) order(b *store.Bulk, ch *wire.Chosen) error {
 		b.Filter.Since, b.Filter.Until = f.Since, f.Until
 		b.Filter.Status, _ = jobs.FailureStatusOf(orNone(f.Status))
 	}
-	if ch.IDs != nil {
-		b.IDs = slices.Clone(ch.IDs)
-		slices.SortFunc(b.IDs, func(a, b jobs.ID) int { return bytes.Compare(a[:], b[:]) })
-		b.IDs = slices.Compact(b.IDs)
-	}
+	b.IDs = ch.IDs
 	if ch.DryRun {
 		return c.tryOrder(b)
 	}

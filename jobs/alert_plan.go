@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -169,12 +170,7 @@ func (e *AlertEvent) run(p *program) (any, error) {
 
 // On reports whether the alert tells of events of a type.
 func (p *AlertPlan) On(typ string) bool {
-	for _, on := range p.Alert.On {
-		if on == typ {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.Alert.On, typ)
 }
 
 // Holds reports whether the alert's if holds. One that fails counts as true, and the note says so.

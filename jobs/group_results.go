@@ -13,13 +13,6 @@ type MemberResult struct {
 func (m *MemberResult) good() bool   { return !m.Missing && m.Of != nil && m.Of.State == Succeeded }
 func (m *MemberResult) failed() bool { return !m.Missing && m.Of != nil && m.Of.State == Failed }
 
-// memberError is what a merge gets of an error.
-type memberError struct {
-	Kind    FailureKind `json:"kind"`
-	Type    string      `json:"type"`
-	Message string      `json:"message"`
-}
-
 // AppendJSON writes it as an element of results: the result byte for byte.
 func (m *MemberResult) AppendJSON(dst []byte) []byte {
 	dst = AppendJSONString(append(dst, `{"name":`...), m.Name)
@@ -47,8 +40,7 @@ func (m *MemberResult) AppendJSON(dst []byte) []byte {
 	if m.good() || m.Of == nil || m.Of.Error == nil {
 		dst = append(dst, "null"...)
 	} else {
-		e := m.Of.Error
-		dst = AppendJSON(dst, memberError{e.Kind, e.Type, e.Message})
+		dst = AppendJSON(dst, EventErrorOf(m.Of.Error))
 	}
 	return append(dst, '}')
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,10 +90,7 @@ func (r *Runtime) readAlerts(ctx context.Context) (list []standingAlert, err err
 		return nil, fmt.Errorf("read alerts: %w", err)
 	}
 	slices.SortFunc(list, func(x, y standingAlert) int {
-		if x.plan.Alert.Name < y.plan.Alert.Name {
-			return -1
-		}
-		return 1
+		return cmp.Compare(x.plan.Alert.Name, y.plan.Alert.Name)
 	})
 	return list, nil
 }

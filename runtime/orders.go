@@ -78,15 +78,11 @@ func (r *Runtime) carryOutAll() error {
 // stepOrder deals with the next few failures of an order, and then lets others write for as long as that
 // took.
 func (r *Runtime) stepOrder(id jobs.ID) (more bool, err error) {
-	info, err := r.store.Bulk(r.stopping, id)
-	if err != nil {
-		return false, err
-	}
 	begun, by := time.Now(), store.By{Actor: "server", Now: r.Now()}
-	done, more, err := r.store.BulkStep(r.stopping, id, orderStep, func(runs []*jobs.Run) []store.BulkRun {
+	done, more, err := r.store.BulkStep(r.stopping, id, orderStep, func(b *store.Bulk, runs []*jobs.Run) []store.BulkRun {
 		list := make([]store.BulkRun, 0, len(runs))
 		for _, run := range runs {
-			list = append(list, r.orderedRequeue(r.stopping, &info.Bulk, run, by))
+			list = append(list, r.orderedRequeue(r.stopping, b, run, by))
 		}
 		return list
 	}, by.Now)

@@ -216,7 +216,6 @@ func (r *Runtime) decide(o *outcome, now jobs.Time, f forced) store.Finish {
 	case t.State == jobs.Succeeded:
 		finish.Result, finish.Truncated = report.Result, report.ResultTruncated
 		finish.Spawn = r.followUps(o.lease, e.plan, report.Result, now)
-		finish.Tell.ResolveEarlier = e.plan.Job.ResolveOnSuccess
 	}
 	return finish
 }

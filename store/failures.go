@@ -32,7 +32,7 @@ type Failures interface {
 	// BulkStep deals with the next few failures of an order. runs makes the requeues of those it is given,
 	// with payloads; it is called in no transaction, and what has changed meanwhile is left for the next
 	// step. more: some are left. An order that is called off has its runs cancelled by it.
-	BulkStep(ctx context.Context, id jobs.ID, limit int, runs func([]*jobs.Run) []BulkRun, now jobs.Time) (
+	BulkStep(ctx context.Context, id jobs.ID, limit int, runs func(*Bulk, []*jobs.Run) []BulkRun, now jobs.Time) (
 		done BulkDone, more bool, err error)
 	// Bulk is how an order stands. ErrNotFound.
 	Bulk(ctx context.Context, id jobs.ID) (*BulkInfo, error)

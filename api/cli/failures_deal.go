@@ -144,7 +144,7 @@ func (s *session) tried(t *wire.OrderTried, how string, err error) error {
 		s.out.value(t)
 		return nil
 	}
-	s.out.line("%s would be %s. Nothing was changed.", failuresIn(t.Count), how)
+	s.out.line("%s would be %s. Nothing was changed.", countOf(t.Count, "failure"), how)
 	for i := range t.Samples {
 		sample := &t.Samples[i]
 		s.out.line("\n%s of %s", sample.ID, clean(sample.Job))

@@ -57,7 +57,7 @@ func (s *session) ordered(c *client.Client, o wire.Ordered, wait bool) error {
 	if wait {
 		if !s.out.json {
 			fmt.Fprintf(s.stderr, "Order %s for %s. It goes on without this command; %s failures stop %s calls off the rest.\n",
-				o.ID, failuresIn(o.Count), me, o.ID)
+				o.ID, countOf(o.Count, "failure"), me, o.ID)
 		}
 		return s.followOrder(c, o.ID)
 	}
@@ -65,18 +65,11 @@ func (s *session) ordered(c *client.Client, o wire.Ordered, wait bool) error {
 		s.out.value(&o)
 		return nil
 	}
-	s.out.line("Order %s for %s.", o.ID, failuresIn(o.Count))
+	s.out.line("Order %s for %s.", o.ID, countOf(o.Count, "failure"))
 	if o.Count > 0 {
 		s.out.line("Follow it: %s failures order %s --wait. Call off the rest: %s failures stop %s.", me, o.ID, me, o.ID)
 	}
 	return nil
-}
-
-func failuresIn(n int) string {
-	if n == 1 {
-		return "1 failure"
-	}
-	return fmt.Sprintf("%d failures", n)
 }
 
 // How often an order is looked at, and how often a line tells of it where it is not written over.

@@ -15,7 +15,6 @@ type ended struct {
 	schedule string
 	failure  *jobs.Failure // of a failed one
 	attempts int           // that it had
-	finish   *store.Finish // that ended it; nil: nothing of it ran
 	tell     store.Tell
 
 	// Of a failed one, once it was taken in as a failure.
@@ -26,7 +25,7 @@ type ended struct {
 func endedBy(f *store.Finish) *ended {
 	return &ended{
 		id: f.Run, job: f.Job, state: f.Transition.State, now: f.Now, links: f.Links, schedule: f.Schedule,
-		failure: f.Transition.Error, attempts: f.Number, finish: f, tell: f.Tell,
+		failure: f.Transition.Error, attempts: f.Number, tell: f.Tell,
 	}
 }
 

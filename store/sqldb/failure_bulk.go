@@ -178,8 +178,8 @@ func (s *Store) itemsOf(ctx context.Context, f store.FailureFilter, ids []jobs.I
 			Location: "filter.status", Message: "runs that retry are not dealt with: cancel them, or wait until they have ended",
 		}})
 	}
-	if len(f.Q) > maxQ {
-		return nil, errLongQ
+	if err := checkQ(f.Q); err != nil {
+		return nil, err
 	}
 	l := planFailures(f, bulkLooks)
 	var items []jobs.ID

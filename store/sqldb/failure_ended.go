@@ -58,7 +58,7 @@ func (s *Store) failureEnded(tx Tx, e *ended) error {
 			return fmt.Errorf("take in the end of the requeue %s: %w", e.id, err)
 		}
 	}
-	if e.state == jobs.Succeeded && e.finish != nil && e.finish.Tell.ResolveEarlier {
+	if e.state == jobs.Succeeded && e.tell.ResolveEarlier {
 		if err := s.resolveEarlier(tx, e); err != nil {
 			return fmt.Errorf("resolve the failures before run %s: %w", e.id, err)
 		}

@@ -124,7 +124,7 @@ func scanGroup(r Row) *store.FailureGroup {
 	return g
 }
 
-// readGroup counts the open ones of a group, and finds the newest.
+// readFailureGroup counts the open ones of a group, and finds the newest.
 func readFailureGroup(tx Tx, id int64, g *store.FailureGroup) error {
 	if _, err := one(tx, selectOpenAlike, func(r Row) { g.Open = int(r.Int(0)) }, id, mostOpen); err != nil {
 		return err

@@ -198,14 +198,12 @@ func (l *failureList) next(tx Tx, args []driver.Value) (next int64, err error) {
 	return next, err
 }
 
-var errLongQ = jobs.Invalid([]jobs.Fault{{Location: "q", Message: "too long: want at most 1024 bytes"}})
-
 // Failures implements store.Failures. Since and Until are judged as those of Runs are.
 func (s *Store) Failures(
 	ctx context.Context, f store.FailureFilter, p store.Page,
 ) (list []*store.Failure, next string, err error) {
-	if len(f.Q) > maxQ {
-		return nil, "", errLongQ
+	if err := checkQ(f.Q); err != nil {
+		return nil, "", err
 	}
 	before, err := cursorBefore(p.Cursor)
 	if err != nil {

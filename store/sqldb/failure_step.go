@@ -24,7 +24,7 @@ UPDATE bulks SET done = $2, skipped = $3, skips = $4, next_at = $5, state = $6, 
 
 // BulkStep implements store.Failures.
 func (s *Store) BulkStep(
-	ctx context.Context, id jobs.ID, limit int, runs func([]*jobs.Run) []store.BulkRun, now jobs.Time,
+	ctx context.Context, id jobs.ID, limit int, runs func(*store.Bulk, []*jobs.Run) []store.BulkRun, now jobs.Time,
 ) (done store.BulkDone, more bool, err error) {
 	step := &bulkStep{Store: s, limit: limit, now: now}
 	if err := s.db.Read(ctx, func(tx Tx) error { return step.read(tx, id) }); err != nil {
@@ -37,7 +37,7 @@ func (s *Store) BulkStep(
 	case step.bulk.State != store.BulkRunning:
 		return done, false, nil
 	case len(step.runs) > 0:
-		step.make = runs(step.runs)
+		step.make = runs(&step.bulk.Bulk, step.runs)
 	}
 	err = s.write(ctx, func(tx Tx) (err error) {
 		done.Made, more, err = step.write(tx)

@@ -53,8 +53,8 @@ func endAll(t *testing.T, s store.Store, state jobs.State, most int) (ended int)
 }
 
 // requeuesOf is what the runtime makes of the failures of an order.
-func requeuesOf(ids *jobs.IDs) func([]*jobs.Run) []store.BulkRun {
-	return func(runs []*jobs.Run) (list []store.BulkRun) {
+func requeuesOf(ids *jobs.IDs) func(*store.Bulk, []*jobs.Run) []store.BulkRun {
+	return func(_ *store.Bulk, runs []*jobs.Run) (list []store.BulkRun) {
 		for _, run := range runs {
 			list = append(list, store.BulkRun{Requeue: store.Requeue{
 				Of: run.ID, ID: ids.Next(now.Std()), Trigger: jobs.TriggerRequeue, By: store.By{Actor: "test", Now: now},

@@ -102,8 +102,6 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 		if err := s.releaseAfter(tx, f); err != nil {
 			return store.FinishResult{}, err
 		}
-	}
-	if f.Transition.State.Terminal() {
 		if stop, err = s.ended(tx, endedBy(f)); err != nil {
 			return store.FinishResult{}, err
 		}

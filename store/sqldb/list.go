@@ -95,15 +95,22 @@ type runList struct {
 	keep  func(*jobs.Run) bool
 }
 
+// checkQ bounds what is searched for.
+func checkQ(q string) error {
+	if len(q) <= maxQ {
+		return nil
+	}
+	return jobs.Invalid([]jobs.Fault{{Location: "q", Message: "too long: want at most 1024 bytes"}})
+}
+
 // Runs implements store.History. Since and Until are judged by the time in the id, which is that of
 // the creation unless the clock was set back. Where Q can be the start of an id, the runs whose id
 // begins so come first, then those that have it in their texts.
 func (s *Store) Runs(
 	ctx context.Context, f store.RunFilter, p store.Page,
 ) (list []*jobs.Run, next string, err error) {
-	if len(f.Q) > maxQ {
-		return nil, "", jobs.Invalid(
-			[]jobs.Fault{{Location: "q", Message: "too long: want at most 1024 bytes"}})
+	if err := checkQ(f.Q); err != nil {
+		return nil, "", err
 	}
 	text, inTexts := strings.CutPrefix(p.Cursor, textsCursor)
 	before, err := cursorBefore(text)

@@ -18,7 +18,7 @@ func BenchmarkDeleteRequeued(b *testing.B) {
 		n, err := s.StartBulk(context.Background(), order, store.Bulk{Action: store.BulkRequeue}, store.By{Actor: "bench", Now: testTime})
 		check(b, err)
 		for more := true; more; {
-			_, more, err = s.BulkStep(context.Background(), order, 1000, func(runs []*jobs.Run) (list []store.BulkRun) {
+			_, more, err = s.BulkStep(context.Background(), order, 1000, func(_ *store.Bulk, runs []*jobs.Run) (list []store.BulkRun) {
 				for _, run := range runs {
 					list = append(list, store.BulkRun{Requeue: store.Requeue{
 						Of: run.ID, ID: ids.Next(testTime.Std()), Trigger: jobs.TriggerRequeue,

@@ -74,7 +74,7 @@ func carryOutBench(b *testing.B, s store.Store, ids *jobs.IDs, order jobs.ID) {
 	for more := true; more; {
 		begin := time.Now()
 		var err error
-		_, more, err = s.BulkStep(context.Background(), order, 100, func(runs []*jobs.Run) (list []store.BulkRun) {
+		_, more, err = s.BulkStep(context.Background(), order, 100, func(_ *store.Bulk, runs []*jobs.Run) (list []store.BulkRun) {
 			for _, run := range runs {
 				list = append(list, store.BulkRun{Requeue: store.Requeue{
 					Of: run.ID, ID: ids.Next(testTime.Std()), Trigger: jobs.TriggerRequeue,

@@ -20,7 +20,7 @@ func (w *world) order(b store.Bulk) (id jobs.ID, count int) {
 }
 
 // requeues are what the runtime makes of the failures of an order.
-func (w *world) requeues(runs []*jobs.Run) (list []store.BulkRun) {
+func (w *world) requeues(_ *store.Bulk, runs []*jobs.Run) (list []store.BulkRun) {
 	for _, run := range runs {
 		list = append(list, store.BulkRun{Requeue: store.Requeue{
 			Of: run.ID, ID: w.ids.Next(w.now.Std()), Trigger: jobs.TriggerRequeue, By: w.by(), Creator: "tester",
@@ -270,8 +270,8 @@ func bulkSkips(w *world) {
 	w.check(w.Remove(w.ctx, gone, w.by()))
 	for more := true; more; {
 		var err error
-		_, more, err = w.BulkStep(w.ctx, id, 3, func(runs []*jobs.Run) []store.BulkRun {
-			list := w.requeues(runs)
+		_, more, err = w.BulkStep(w.ctx, id, 3, func(_ *store.Bulk, runs []*jobs.Run) []store.BulkRun {
+			list := w.requeues(nil, runs)
 			for i := range list {
 				switch list[i].Of {
 				case y:

@@ -33,8 +33,8 @@ func (w *walker) walkOrder() {
 	made := map[jobs.ID]store.Requeue{}
 	for more := true; more; {
 		var err error
-		_, more, err = w.BulkStep(w.ctx, id, 1+w.IntN(5), func(runs []*jobs.Run) []store.BulkRun {
-			list := w.requeues(runs)
+		_, more, err = w.BulkStep(w.ctx, id, 1+w.IntN(5), func(_ *store.Bulk, runs []*jobs.Run) []store.BulkRun {
+			list := w.requeues(nil, runs)
 			for i := range list {
 				list[i].Keys, list[i].Unique = w.anyKeys(), w.anyUnique()
 				made[list[i].Of] = list[i].Requeue
