@@ -23,24 +23,49 @@ func bringGroup(tx Tx, run jobs.ID, doc *jobs.Group, keep int64) error {
 	return must(tx.Exec(insertGroup, run.Seq(), text, none(keep), 1))
 }
 
-// requeueGroup keeps what the requeue of a group's run starts from.
-func (s *Store) requeueGroup(tx Tx, run jobs.ID, old runRow, rq *store.Requeue) error {
-	d, err := readGroupDoc(tx, rq.Of.Seq())
+// requeueGroup keeps what the requeue of a group's run starts from: of is the run that was to be requeued;
+// anew: nothing of it is kept.
+func (s *Store) requeueGroup(tx Tx, run *jobs.Run, of jobs.ID, anew bool) error {
+	of, err := lastAlike(tx, of, run.RequeuedFrom)
+	if err != nil {
+		return err
+	}
+	old, err := s.runRow(tx, of)
+	if err != nil {
+		return err
+	}
+	d, err := readGroupDoc(tx, of.Seq())
 	if err != nil {
 		return err
 	}
 	keep := int64(0)
 	switch {
-	case !old.group || rq.Reset || rq.Payload != nil:
+	case !old.group || anew:
 	case old.started:
-		keep = rq.Of.Seq()
+		keep = of.Seq()
 	default: // it had made none, and would have kept those
 		keep = d.keep
 	}
 	if old.jobName != jobs.GroupJob {
 		d.doc = nil
 	}
-	return bringGroup(tx, run, d.doc, keep)
+	return bringGroup(tx, run.ID, d.doc, keep)
+}
+
+// lastAlike is the end of a run's chain where that has gone on with the same operation, else the run.
+func lastAlike(tx Tx, of, end jobs.ID) (jobs.ID, error) {
+	if end == of {
+		return of, nil
+	}
+	first, err := operationOf(tx, of)
+	if err != nil {
+		return of, err
+	}
+	last, err := operationOf(tx, end)
+	if first == last {
+		of = end
+	}
+	return of, err
 }
 
 // joinGroup has a requeue take the place in a group of the run that it is made from.

@@ -96,9 +96,9 @@ func (s *Store) keepGroup(tx Tx, f *store.Finish) (*groupRow, error) {
 // startMember makes a member, or keeps a run that stands for it. bad: it has ended and is not good.
 func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err error) {
 	m := &f.Group.Members[place]
-	keep, of := m.Keep, m.Of
-	if !of.IsNil() {
-		if of, keep, err = s.requeueable(tx, of, keep); err != nil {
+	keep, end := m.Keep, m.Of
+	if !end.IsNil() {
+		if end, keep, err = s.requeueable(tx, end, keep); err != nil {
 			return false, err
 		}
 	}
@@ -116,10 +116,10 @@ func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err er
 	if job == nil {
 		return true, addMember(tx, f.Run, place, m, jobs.NilID)
 	}
-	run.Group, run.Place, run.RequeuedFrom = f.Run, place, of
+	run.Group, run.Place, run.RequeuedFrom = f.Run, place, end
 	bornWithoutJob(job, run)
-	if !of.IsNil() {
-		if err := requeuedBy(tx, run); err != nil {
+	if !end.IsNil() {
+		if err := requeuedOf(tx, m.Of, run); err != nil {
 			return false, err
 		}
 		if run.OperationID != run.ID {
@@ -131,22 +131,12 @@ func (s *Store) startMember(tx Tx, f *store.Finish, place int) (bad bool, err er
 	if err := s.insert(tx, job, run); err != nil {
 		return false, err
 	}
-	if err := s.startAgain(tx, job, run.ID, of); err != nil {
-		return false, err
+	if !end.IsNil() && job.pool == store.PoolGroup {
+		if err := s.requeueGroup(tx, run, m.Of, false); err != nil {
+			return false, err
+		}
 	}
 	return run.State.Terminal(), addMember(tx, f.Run, place, m, run.ID)
-}
-
-// startAgain has a member that is a group itself keep what was good of it before.
-func (s *Store) startAgain(tx Tx, job *jobRow, run, of jobs.ID) error {
-	if of.IsNil() || job.pool != store.PoolGroup {
-		return nil
-	}
-	old, found, err := s.findRun(tx, of)
-	if err != nil || !found {
-		return err
-	}
-	return s.requeueGroup(tx, run, old, &store.Requeue{Of: of})
 }
 
 // bornWithoutJob has a run be born failed whose job does not stand any more.
@@ -192,8 +182,8 @@ func (s *Store) keepMember(tx Tx, f *store.Finish, place int, keep jobs.ID) (bad
 	return bad, addMember(tx, f.Run, place, m, keep)
 }
 
-// requeueable looks whether a run can be requeued as it was found: somebody may have done that since, then
-// that requeue stands for it. It may also be gone.
+// requeueable is the end of the chain of a run that a member is to be made from. Where that end has not ended
+// it stands for the member, as what is to be kept does; the run may also be gone.
 func (s *Store) requeueable(tx Tx, of, keep jobs.ID) (jobs.ID, jobs.ID, error) {
 	row, found, err := s.findRun(tx, of)
 	switch {
@@ -201,12 +191,10 @@ func (s *Store) requeueable(tx Tx, of, keep jobs.ID) (jobs.ID, jobs.ID, error) {
 		return jobs.NilID, keep, err
 	case !row.state.Terminal():
 		return jobs.NilID, of, nil
-	case row.requeuedTo.IsNil():
-		return of, keep, nil
 	}
-	next, found, err := s.findRun(tx, row.requeuedTo)
-	if err == nil && found && !next.state.Terminal() {
-		return jobs.NilID, row.requeuedTo, nil
+	end, unfinished, err := endOf(tx, of)
+	if unfinished {
+		return jobs.NilID, end, err
 	}
-	return of, keep, err
+	return end, keep, err
 }

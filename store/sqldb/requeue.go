@@ -73,7 +73,7 @@ func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err erro
 		return out, err
 	}
 	if job.pool == store.PoolGroup {
-		err = s.requeueGroup(tx, run.ID, row, rq)
+		err = s.requeueGroup(tx, run, rq.Of, rq.Reset || rq.Payload != nil)
 	}
 	return submitted(run, false), err
 }

@@ -69,6 +69,34 @@ var groupRequeueClaims = []claim{
 		equal(w, "payload {} is one", words(l.Merges, string(l.Run.Payload)), "false {}")
 	}},
 	{"RequeueOfAGroupKeepsWhatIsGood", requeuesGroup},
+	{"RequeueOfAnOlderRunOfAGroupGoesOnFromTheLast", func(w *world) {
+		groupJobs(w, "a a", merged)
+		first := w.group("g").Run.ID
+		w.fail(w.memberLease(first, 0))
+		w.succeed(w.memberLease(first, 1))
+		w.endGroup(w.oneOver())
+		second := w.requeueSame(first)
+		f := w.started(w.groupLease())
+		old := w.members(first)
+		f.Group.Members[1].Keep = old[1].ID
+		f.Group.Members[0].Of, f.Group.Members[0].Sub.Run.OperationID = old[0].ID, old[0].ID
+		w.apply(f)
+		failed := w.members(second)[0].ID
+		w.fail(w.memberLease(second, 0))
+		w.endGroup(w.oneOver())
+		third := w.requeueSame(first)
+		l := w.groupLease()
+		equal(w, "lease", words(l.Run.ID, l.Group.KeepOf), words(third, second))
+		f = w.started(l)
+		f.Group.Members[1].Keep = old[1].ID
+		f.Group.Members[0].Of, f.Group.Members[0].Sub.Run.OperationID = old[0].ID, old[0].ID // of the first, all the same
+		w.apply(f)
+		made := w.run(w.members(third)[0].ID)
+		equal(w, "chain", words(made.RequeuedFrom, w.run(failed).RequeuedTo, w.run(old[0].ID).RequeuedTo), words(failed, made.ID, failed))
+		equal(w, "dealt", words(*w.run(failed).Dealt, *w.run(old[0].ID).Dealt), words(jobs.FailureRequeued, jobs.FailureRequeued))
+		w.succeed(w.memberLease(third, 0))
+		equal(w, "dealt", words(*w.run(failed).Dealt, *w.run(old[0].ID).Dealt), words(jobs.FailureResolved, jobs.FailureResolved))
+	}},
 	{"RequeueOfAGroupAnewKeepsNothing", func(w *world) {
 		groupJobs(w, "a")
 		g := w.group("g")
