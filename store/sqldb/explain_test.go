@@ -112,7 +112,6 @@ var index = map[string]string{
 	"selectNextLong":     "COVERING INDEX runs_long",
 	"selectLong":         "INDEX runs_long (long_at>? AND long_at<?)",
 	"updateLongShifted":  "INDEX runs_long (long_at>?)",
-	"selectInterrupted":  "INTEGER PRIMARY KEY (rowid=?)",
 	"selectWaitingLanes": "lanes_turn (pool=?",
 	"selectFirstQueued":  "runs_queued (lane=?)",
 	// release

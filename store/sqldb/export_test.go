@@ -149,7 +149,6 @@ var Statements = map[string]string{
 	"selectNextLong":           selectNextLong,
 	"selectLong":               selectLong,
 	"updateLongShifted":        updateLongShifted,
-	"selectInterrupted":        selectInterrupted,
 	"selectWaitingLanes":       selectWaitingLanes,
 	"selectFirstQueued":        selectFirstQueued,
 	"selectWaitingOf":          selectWaitingOf,

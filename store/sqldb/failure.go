@@ -110,13 +110,9 @@ func chainOf(tx Tx, run *jobs.Run) (chain []*jobs.Run, err error) {
 
 func linked(tx Tx, run *jobs.Run, next func(*jobs.Run) jobs.ID) (list []*jobs.Run, err error) {
 	for id := next(run); !id.IsNil() && len(list) < maxChain; id = next(run) {
-		var of *jobs.Run
-		var bad error
-		if _, err := one(tx, selectListed, func(r Row) { of, bad = scanListed(r) }, id.Seq()); err != nil || bad != nil {
-			return nil, errors.Join(err, bad)
-		}
-		if of == nil || of.ID != id {
-			break
+		of, err := listedRun(tx, id)
+		if err != nil || of == nil {
+			return list, err
 		}
 		list, run = append(list, of), of
 	}

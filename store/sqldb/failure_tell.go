@@ -1,8 +1,6 @@
 package sqldb
 
 import (
-	"errors"
-
 	"nightshift/jobs"
 	"nightshift/store"
 )
@@ -10,10 +8,9 @@ import (
 // tellReopened keeps that failures are open which came while those alike were ignored: one event, of the
 // newest.
 func (s *Store) tellReopened(tx Tx, g *ignoredGroup, newest jobs.ID, now jobs.Time) error {
-	var run *jobs.Run
-	var bad error
-	if _, err := one(tx, selectListed, func(r Row) { run, bad = scanListed(r) }, newest.Seq()); err != nil || bad != nil {
-		return errors.Join(err, bad)
+	run, err := listedRun(tx, newest)
+	if err != nil {
+		return err
 	}
 	if run.Tells != jobs.TellsNothing {
 		return nil // nothing alerts about itself

@@ -123,10 +123,8 @@ func (s *Store) settle(tx Tx, g *groupRow, now jobs.Time) error {
 }
 
 func (s *Store) tellPartial(tx Tx, g *groupRow, t *tally, now jobs.Time) error {
-	var run *jobs.Run
-	var bad error
-	_, err := one(tx, selectListed, func(r Row) { run, bad = scanListed(r) }, g.run.Seq())
-	if err = errors.Join(err, bad); err != nil {
+	run, err := listedRun(tx, g.run)
+	if err != nil {
 		return fmt.Errorf("read group %s: %w", g.run, err)
 	}
 	t.partial.Labels, t.partial.Correlation, t.partial.Schedule = run.Labels, run.CorrelationID, textOrNull(run.Schedule)

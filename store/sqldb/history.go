@@ -84,6 +84,16 @@ func readRun(tx Tx, id jobs.ID) (run *jobs.Run, err error) {
 	return run, err
 }
 
+// listedRun is a run as lists have it; nil: it is not kept.
+func listedRun(tx Tx, id jobs.ID) (run *jobs.Run, err error) {
+	var bad error
+	_, err = one(tx, selectListed, func(r Row) { run, bad = scanListed(r) }, id.Seq())
+	if err = errors.Join(err, bad); err != nil || run == nil || run.ID != id {
+		return nil, err
+	}
+	return run, nil
+}
+
 // scanListed reads runColumns and listedColumns.
 func scanListed(r Row) (*jobs.Run, error) {
 	run, err := scanRun(r)

@@ -17,10 +17,9 @@ const (
 	selectNextLong = `
 SELECT long_at FROM runs WHERE long_at IS NOT NULL ORDER BY long_at LIMIT 1`
 	selectLong = `
-SELECT seq, tail, job, state, slices, number, started_at, labels, schedule, correlation FROM runs
+SELECT seq, tail FROM runs
 WHERE long_at <= $1 AND long_at IS NOT NULL ORDER BY long_at, seq LIMIT $2`
 	updateLongShifted = `UPDATE runs SET long_at = long_at + $1 WHERE long_at > 0`
-	selectInterrupted = `SELECT labels, schedule, correlation FROM runs WHERE seq = $1`
 	// Those that have their turn, of which the first run may be due by rank $2. There may be very many.
 	selectWaitingLanes = `
 SELECT id, rank, job, host, ckey, rkey, catch_up, slice FROM lanes
@@ -91,71 +90,41 @@ func (s *Store) TellLong(ctx context.Context, now jobs.Time, limit int) (told in
 	return told, next, err
 }
 
-// watchedRun is a run that somebody is to be told of.
-type watchedRun struct {
-	id       jobs.ID
-	job      int64
-	state    jobs.State
-	number   int
-	started  jobs.Time
-	labels   map[string]string
-	schedule *string
-	together string // its correlation id
-}
-
 func (s *Store) tellLong(tx Tx, now jobs.Time, limit int) (told int, err error) {
-	var list []watchedRun
+	var list []jobs.ID
 	err = tx.Query(selectLong, func(r Row) error {
-		w := watchedRun{
-			id: jobs.IDOf(r.Int(0), r.Int(1)), job: r.Int(2), state: jobs.State(r.Int(3)), number: int(r.Int(5)),
-			started: r.Time(6),
-		}
-		if w.state == jobs.Queued && !r.Null(4) {
-			w.state = jobs.Running // between two slices
-		}
-		err := w.read(r, 7)
-		list = append(list, w)
-		return err
+		list = append(list, jobs.IDOf(r.Int(0), r.Int(1)))
+		return nil
 	}, int64(now), limit)
 	for i := 0; err == nil && i < len(list); i++ {
-		w := &list[i]
-		var job *jobRow
-		if job, err = s.jobByID(tx, w.job); err != nil {
-			break
+		var asked bool
+		if asked, err = s.tellOneLong(tx, list[i], now); asked {
+			told++
 		}
-		if err = must(tx.Exec(updateLongAt, w.id.Seq(), nil)); err != nil {
-			break
-		}
-		if w.state.Terminal() || w.started == 0 || job.longAfter == 0 {
-			continue // nobody asks any more
-		}
-		told++
-		err = s.keepEvent(tx, store.Event{
-			At: now, Type: jobs.EventRunLong, Subject: jobs.RunSubject(w.id), Job: job.name, Run: w.id,
-			Data: (&jobs.RunLong{
-				Job: job.name, Run: w.id, Labels: w.labels, Correlation: w.together, Schedule: w.schedule,
-				Attempts: w.number, State: w.state, StartedAt: w.started, LongAfter: jobs.Duration(job.longAfter),
-			}).Data(),
-		})
 	}
 	return told, err
 }
 
-// read reads labels, schedule and correlation id.
-func (w *watchedRun) read(r Row, i int) error {
-	if !r.Null(i) {
-		if err := json.Unmarshal(r.Bytes(i), &w.labels); err != nil {
-			return fmt.Errorf("read labels of run %s: %w", w.id, err)
-		}
+// tellOneLong keeps that a run has taken long. asked: somebody asks for that still.
+func (s *Store) tellOneLong(tx Tx, id jobs.ID, now jobs.Time) (asked bool, err error) {
+	if err := must(tx.Exec(updateLongAt, id.Seq(), nil)); err != nil {
+		return false, err
 	}
-	if !r.Null(i + 1) {
-		w.schedule = new(r.Text(i + 1))
+	run, err := listedRun(tx, id)
+	if err != nil {
+		return false, err
 	}
-	w.together = w.id.String()
-	if !r.Null(i + 2) {
-		w.together = r.Text(i + 2)
+	job, err := s.jobRow(tx, run.Job)
+	if err != nil || run.State.Terminal() || run.StartedAt == 0 || job.longAfter == 0 {
+		return false, err
 	}
-	return nil
+	return true, s.keepEvent(tx, store.Event{
+		At: now, Type: jobs.EventRunLong, Subject: jobs.RunSubject(id), Job: run.Job, Run: id,
+		Data: (&jobs.RunLong{
+			Job: run.Job, Run: id, Labels: run.Labels, Correlation: run.CorrelationID, Schedule: textOrNull(run.Schedule),
+			Attempts: run.Counts.Number, State: run.State, StartedAt: run.StartedAt, LongAfter: jobs.Duration(job.longAfter),
+		}).Data(),
+	})
 }
 
 // tellInterrupted tells of a run whose attempts the server keeps ending, unless it is an alert's.
@@ -165,16 +134,15 @@ func (s *Store) tellInterrupted(tx Tx, f *store.Finish) error {
 		f.Links.Tells != jobs.TellsNothing {
 		return nil
 	}
-	w := watchedRun{id: f.Run}
-	var bad error
-	if _, err := one(tx, selectInterrupted, func(r Row) { bad = w.read(r, 0) }, f.Run.Seq()); err != nil || bad != nil {
-		return errors.Join(err, bad)
+	run, err := listedRun(tx, f.Run)
+	if err != nil {
+		return err
 	}
 	return s.keepEvent(tx, store.Event{
 		At: f.Now, Type: jobs.EventRunInterrupted, Subject: jobs.RunSubject(f.Run), Job: f.Job, Run: f.Run,
 		Data: (&jobs.RunInterrupted{
-			Job: f.Job, Run: f.Run, Labels: w.labels, Correlation: w.together, Schedule: w.schedule, Attempts: f.Number,
-			Interrupts: t.Counts.Interrupts, State: t.State, Error: jobs.EventErrorOf(t.Error),
+			Job: f.Job, Run: f.Run, Labels: run.Labels, Correlation: run.CorrelationID, Schedule: textOrNull(run.Schedule),
+			Attempts: f.Number, Interrupts: t.Counts.Interrupts, State: t.State, Error: jobs.EventErrorOf(t.Error),
 		}).Data(),
 	})
 }
