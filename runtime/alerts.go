@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -112,24 +111,12 @@ func (r *Runtime) planAlert(a *jobs.Alert) *jobs.AlertPlan {
 }
 
 // alertsNow is standingAlerts that tries until ctx ends, where it gives none.
-func (r *Runtime) alertsNow(ctx context.Context) []standingAlert {
-	for told := false; ; {
-		list, err := r.standingAlerts(ctx)
-		if err == nil {
-			return list
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if !told {
-			told = true
-			r.log.Error("the alerts cannot be read: tried until they can", "error", err)
-		}
-		select {
-		case <-time.After(retryWrite):
-		case <-ctx.Done():
-		}
-	}
+func (r *Runtime) alertsNow(ctx context.Context) (list []standingAlert) {
+	_ = r.until(ctx, "alerts", func() (err error) { // the cause is ctx's
+		list, err = r.standingAlerts(ctx)
+		return err
+	})
+	return list
 }
 
 // tellOf is what the end of a run says to those who watch.

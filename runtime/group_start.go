@@ -2,10 +2,8 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -296,29 +294,4 @@ func (r *Runtime) membersMade(group *jobs.Run, start *store.GroupStart) {
 
 func invalid(format string, args ...any) *jobs.Failure {
 	return (&jobs.Failure{Kind: jobs.FailInvalid, Message: fmt.Sprintf(format, args...)}).Bound()
-}
-
-// persist does what the store has to do until it does: the failure of a store is not one of a run. It gives
-// the cause with which ctx ends.
-func (r *Runtime) persist(ctx context.Context, what string, do func() error) error {
-	for told := false; ; {
-		err := do()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if errors.Is(err, store.ErrLease) || errors.Is(err, store.ErrState) || errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if !told {
-			told = true
-			r.log.Error("the store failed: tried until it does not", "about", what, "error", err)
-		}
-		select {
-		case <-time.After(retryWrite):
-		case <-ctx.Done():
-		}
-	}
 }

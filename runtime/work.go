@@ -124,23 +124,15 @@ func timeoutOf(run *jobs.Run, plan *jobs.Plan) time.Duration {
 // planOf reads a job as it stands. Where the store cannot be read it tries until ctx ends, and then
 // gives the cause: an attempt must not fail for that, nor be decided about by other rules.
 func (r *Runtime) planOf(ctx context.Context, job string) (*planned, error) {
-	for told := false; ; {
-		e, err := r.plans.get(ctx, job)
-		if err == nil {
-			return e, nil
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if !told {
-			told = true
-			r.log.Error("a job cannot be read: tried until it can", "job", job, "error", err)
-		}
-		select {
-		case <-time.After(retryWrite):
-		case <-ctx.Done():
-		}
+	if e, err := r.plans.get(ctx, job); err == nil {
+		return e, nil
 	}
+	var e *planned
+	err := r.until(ctx, "job "+job, func() (err error) {
+		e, err = r.plans.get(ctx, job)
+		return err
+	})
+	return e, err
 }
 
 // outcome is what came of an attempt, as far as what becomes of its run depends on it.
