@@ -10,11 +10,13 @@ import (
 const (
 	maxFoldParts = 16  // of what is alike, by who counts it
 	maxToldFolds = 100 // of a failed run in a row
+)
 
-	// How long it is known that a failure was told, where nothing more is heard of it; as failed runs in a
-	// row are kept.
-	keepTold      = 400 * 24 * time.Hour
-	keepToldKeyed = 90 * 24 * time.Hour
+// How long failed runs in a row, and that they were told of, are kept where nothing more is heard of them. What
+// runs of a job are counted by is bounded, what alerts count them by is not.
+const (
+	RetainStreaks      = 400 * 24 * time.Hour
+	RetainStreaksKeyed = 90 * 24 * time.Hour
 )
 
 // AlertKey names something that is kept for an alert.
@@ -316,9 +318,9 @@ func (b *AlertBook) hold(told, fold string, now Time) {
 }
 
 func (t *toldRow) touch(key string, now Time) {
-	t.there, t.changed, t.at = true, true, now.Add(keepTold)
+	t.there, t.changed, t.at = true, true, now.Add(RetainStreaks)
 	if !strings.HasSuffix(key, "\n") {
-		t.at = now.Add(keepToldKeyed)
+		t.at = now.Add(RetainStreaksKeyed)
 	}
 }
 

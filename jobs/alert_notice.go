@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -309,5 +311,9 @@ func jsonLines(v any) string {
 	if err != nil {
 		return ""
 	}
-	return indentJSON(text)
+	var out bytes.Buffer
+	if err := json.Indent(&out, text, "", "  "); err != nil {
+		return ""
+	}
+	return out.String()
 }

@@ -2,7 +2,6 @@ package sqldb
 
 import (
 	"cmp"
-	"time"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -21,10 +20,6 @@ DELETE FROM streaks WHERE job = $1 AND schedule = $2 AND key = $3 RETURNING coun
 	deleteStreaksKeyed  = `DELETE FROM streaks WHERE key = $1 OR key >= $2 AND key < $3`
 	deleteStreaksBefore = `
 DELETE FROM streaks WHERE last_at < CASE key WHEN '' THEN $1 ELSE $2 END`
-
-	// What runs of a job are counted by is bounded, what alerts count them by is not.
-	retainStreaks      = 400 * 24 * time.Hour
-	retainStreaksKeyed = 90 * 24 * time.Hour
 )
 
 // tellEnded keeps the events that the end of a run is. One of an alert tells of nothing but that it could
@@ -207,7 +202,7 @@ func (s *Store) dropStreaksOf(tx Tx, alert string) error {
 
 // pruneStreaks forgets those that nothing was added to for long.
 func (s *Store) pruneStreaks(tx Tx, now jobs.Time) error {
-	gone, err := tx.Exec(deleteStreaksBefore, int64(now.Add(-retainStreaks)), int64(now.Add(-retainStreaksKeyed)))
+	gone, err := tx.Exec(deleteStreaksBefore, int64(now.Add(-jobs.RetainStreaks)), int64(now.Add(-jobs.RetainStreaksKeyed)))
 	if gone > 0 {
 		s.streaks = nil
 	}
