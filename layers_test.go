@@ -36,13 +36,14 @@ var layers = []layer{
 	},
 	{dir: "runtime", may: []string{"store", "jobs"}, tests: []string{"store/...", "jobs/..."}},
 	{
-		dir: "api", may: []string{"api/web", "api/wire", "runtime", "store", "jobs"},
+		dir: "api", may: []string{"api/web", "api/client", "api/wire", "runtime", "store", "jobs"},
 		tests: []string{"..."},
 	},
 	{dir: "api/wire", may: []string{"jobs"}},
 	{dir: "api/client", may: []string{"api/wire", "jobs"}, tests: []string{"..."}},
-	{dir: "api/cli", may: []string{"api/client", "api/wire", "jobs"}, tests: []string{"..."}},
-	{dir: "api/web/...", may: []string{"jobs"}, own: true},
+	{dir: "api/words", may: []string{"api/wire", "jobs"}},
+	{dir: "api/cli", may: []string{"api/client", "api/words", "api/wire", "jobs"}, tests: []string{"..."}},
+	{dir: "api/web", may: []string{"api/client", "api/words", "api/wire", "jobs"}, tests: []string{"..."}},
 	{dir: "scripts/...", may: []string{"..."}},
 	{dir: "examples/..."},
 }

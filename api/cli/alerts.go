@@ -7,6 +7,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -44,8 +45,8 @@ func (cmd alertsListCmd) Run(s *session) error {
 			after = fmt.Sprint(a.After)
 		}
 		rows[i] = []string{
-			a.Name, short(strings.Join(a.On, ", "), 60), short(a.If, 40), a.Run,
-			jobs.Duration(a.ThrottleOf()).String(), after, short(a.Key, 30), a.Set,
+			a.Name, words.Short(strings.Join(a.On, ", "), 60), words.Short(a.If, 40), a.Run,
+			jobs.Duration(a.ThrottleOf()).String(), after, words.Short(a.Key, 30), a.Set,
 		}
 	}
 	s.out.table([]string{"ALERT", "ON", "IF", "RUNS", "THROTTLE", "AFTER", "KEY", "SET"}, rows)
@@ -125,7 +126,7 @@ func (cmd alertsSetCmd) Run(s *session) error {
 	return setEach(s, cmd.File, jobs.RefAlert, func(docs *jobs.Documents) []*jobs.Alert { return docs.Alerts },
 		func(c *client.Client, a *jobs.Alert) (saved jobs.Alert, created bool, err error) {
 			return c.PutAlert(s.ctx, a, "")
-		}, func(a *jobs.Alert, how string) { s.out.line("alert %s %s", clean(a.Name), how) })
+		}, func(a *jobs.Alert, how string) { s.out.line("alert %s %s", words.Clean(a.Name), how) })
 }
 
 type alertsDeleteCmd struct {
@@ -141,7 +142,7 @@ func (cmd alertsDeleteCmd) Run(s *session) error {
 	if err := c.DeleteAlert(s.ctx, cmd.Alert, ""); err != nil {
 		return err
 	}
-	s.gone("deleted", clean(cmd.Alert))
+	s.gone("deleted", words.Clean(cmd.Alert))
 	s.saySilence(c)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nightshift/api/client"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -95,7 +96,7 @@ func (u *setup) secret(name, value string) error {
 	if made {
 		how = "is made"
 	}
-	u.say("secret %s %s", clean(name), how)
+	u.say("secret %s %s", words.Clean(name), how)
 	return nil
 }
 
@@ -139,7 +140,7 @@ func (u *setup) standing(fresh *jobs.Job, change func(j *jobs.Job)) error {
 	if created {
 		how = "is made"
 	}
-	u.say("job %s %s", clean(saved.Name), how)
+	u.say("job %s %s", words.Clean(saved.Name), how)
 	return nil
 }
 
@@ -153,7 +154,7 @@ func (u *setup) alert() error {
 	for _, a := range list {
 		if a.Run == u.job && (u.flags.Alert == "" || u.flags.Alert == a.Name) {
 			u.done.Alert = a.Name
-			u.say("alert %s stands: it tells of %s", clean(a.Name), clean(strings.Join(a.On, ", ")))
+			u.say("alert %s stands: it tells of %s", words.Clean(a.Name), words.Clean(strings.Join(a.On, ", ")))
 			return nil
 		}
 		taken[a.Name] = true
@@ -174,7 +175,7 @@ func (u *setup) alert() error {
 		return err
 	}
 	u.done.Alert = saved.Name
-	u.say("alert %s is made: it tells of %s", clean(saved.Name), strings.Join(saved.On, ", "))
+	u.say("alert %s is made: it tells of %s", words.Clean(saved.Name), strings.Join(saved.On, ", "))
 	return nil
 }
 
@@ -227,7 +228,7 @@ func (u *setup) finish() error {
 		}
 	}
 	u.say("The alert %s did not tell of it: its if does not hold for a failure of no job. Try %s alerts test JOB.",
-		clean(u.done.Alert), calledAs())
+		words.Clean(u.done.Alert), calledAs())
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -113,12 +114,12 @@ func (t *testedAlert) judge(run *wire.Run) {
 	switch {
 	case run.State == jobs.Succeeded.String():
 		t.Delivered, t.Said = true, "told by run "+run.ID.String()+" of "+run.Job
-	case ended(run):
-		t.Said = "NOT told. " + why(run, time.Now())
+	case words.Ended(run):
+		t.Said = "NOT told. " + words.At{Now: time.Now()}.Why(run)
 	case run.Attempts != nil && len(*run.Attempts) > 0 && run.State == jobs.Retrying.String():
-		t.Said = "not told yet. " + why(run, time.Now())
+		t.Said = "not told yet. " + words.At{Now: time.Now()}.Why(run)
 	case run.HeldBy != nil && heldForLong(run.HeldBy):
-		t.Said = "not told yet. " + why(run, time.Now())
+		t.Said = "not told yet. " + words.At{Now: time.Now()}.Why(run)
 	}
 }
 
@@ -140,6 +141,6 @@ func (s *session) printTest(c *client.Client, done *testedAlerts) {
 	}
 	for i := range done.Told {
 		t := &done.Told[i]
-		s.out.line("%s: %s", clean(t.Alert), clean(strings.TrimSpace(t.Said)))
+		s.out.line("%s: %s", words.Clean(t.Alert), words.Clean(strings.TrimSpace(t.Said)))
 	}
 }

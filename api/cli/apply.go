@@ -7,6 +7,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 )
 
 type applyCmd struct {
@@ -55,7 +56,7 @@ func (cmd applyCmd) Run(s *session) error {
 		return err
 	}
 	for _, w := range done.Warnings {
-		fmt.Fprintf(s.stderr, "Warning: %s %s: %s\n", clean(w.Kind), clean(w.Name), clean(w.Message))
+		fmt.Fprintf(s.stderr, "Warning: %s %s: %s\n", words.Clean(w.Kind), words.Clean(w.Name), words.Clean(w.Message))
 	}
 	switch {
 	case s.out.json:
@@ -72,9 +73,9 @@ func (cmd applyCmd) Run(s *session) error {
 
 // applied is what became of a document, in a line.
 func applied(item *wire.AppliedItem) string {
-	text := clean(item.Name) + " " + clean(item.Action)
+	text := words.Clean(item.Name) + " " + words.Clean(item.Action)
 	if item.Kind != "job" {
-		text = clean(item.Kind) + " " + text
+		text = words.Clean(item.Kind) + " " + text
 	}
 	if item.Version != nil {
 		text += fmt.Sprintf(", version %d", *item.Version)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"nightshift/api/client"
+	"nightshift/api/words"
 )
 
 // ask calls the server and prints what it answers: with --json as it is, else by print.
@@ -35,6 +36,6 @@ func (f pageFlags) page() client.Page { return client.Page{Limit: f.Limit, Curso
 // more says how a list goes on.
 func (s *session) more(next *string) {
 	if next != nil {
-		fmt.Fprintf(s.stderr, "More: --cursor %s\n", clean(*next))
+		fmt.Fprintf(s.stderr, "More: --cursor %s\n", words.Clean(*next))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 )
 
 type cancelCmd struct {
@@ -41,7 +42,7 @@ func (s *session) cancel(arg string) error {
 		}
 		return run, err
 	}, func(run *wire.Run) {
-		s.out.line("%s %s", run.ID, clean(more.sentence(run, time.Now())))
+		s.out.line("%s %s", run.ID, words.Clean(more.sentence(run, time.Now())))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -34,7 +35,7 @@ func (cmd dependenciesListCmd) Run(s *session) error {
 			d := &list.Items[i]
 			state, note := stateOf(d, time.Now())
 			rows[i] = []string{
-				d.Name, state, ofLimit(d.InUse, d.Concurrency), rateText(d.Rate), counted(d.Waiting), d.Set, short(note, 80),
+				d.Name, state, ofLimit(d.InUse, d.Concurrency), rateText(d.Rate), counted(d.Waiting), d.Set, words.Short(note, 80),
 			}
 		}
 		s.out.table([]string{"DEPENDENCY", "STATE", "IN USE", "RATE", "WAITING", "SET", "NOTE"}, rows)
@@ -48,13 +49,13 @@ func stateOf(d *wire.Dependency, now time.Time) (state, note string) {
 	case d.Paused:
 		return "paused", d.PauseNote
 	case d.State == jobs.BreakerOpen.String():
-		return d.State, text(d.Reason) + "; the next probe may start " + inWords(d.NextProbeAt, now)
+		return d.State, text(d.Reason) + "; the next probe may start " + words.At{Now: now}.InWords(d.NextProbeAt)
 	case d.State == jobs.BreakerProbing.String() && d.Probe.IsNil():
 		return d.State, text(d.Reason) + "; a run probes it"
 	case d.State == jobs.BreakerProbing.String():
 		return d.State, text(d.Reason) + "; run " + d.Probe.String() + " probes it"
 	case d.HeldUntil != 0:
-		return "held", "it has asked to be left alone (Retry-After); it goes on " + inWords(d.HeldUntil, now)
+		return "held", "it has asked to be left alone (Retry-After); it goes on " + words.At{Now: now}.InWords(d.HeldUntil)
 	}
 	return d.State, ""
 }
@@ -130,7 +131,7 @@ func (s *session) printDependency(d *wire.Dependency) {
 	case state == jobs.BreakerClosed.String():
 		line += ": calls flow"
 	}
-	s.out.line("%s", clean(line+"."))
+	s.out.line("%s", words.Clean(line+"."))
 }
 
 type dependenciesTripCmd struct {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -64,7 +65,7 @@ func (p *printer) difference(items []wire.AppliedItem) {
 func (p *printer) changes(list []jobs.Change) {
 	under := ""
 	for i := range list {
-		indent, name := 4, clean(list[i].Location)
+		indent, name := 4, words.Clean(list[i].Location)
 		if first, rest, nested := strings.Cut(name, "."); nested && !strings.Contains(first, "[") {
 			if first != under {
 				p.line("    %s:", first)
@@ -93,12 +94,12 @@ func (p *printer) change(indent int, name string, c *jobs.Change) {
 			return
 		}
 		if len(before)+len(after) <= 80 {
-			p.signed(indent, signChanged, name+": "+clean(before)+" → "+clean(after))
+			p.signed(indent, signChanged, name+": "+words.Clean(before)+" → "+words.Clean(after))
 			return
 		}
 		p.signed(indent, signChanged, name+":")
-		p.signed(indent+4, signRemoved, clean(before))
-		p.signed(indent+4, signAdded, clean(after))
+		p.signed(indent+4, signRemoved, words.Clean(before))
+		p.signed(indent+4, signAdded, words.Clean(after))
 	}
 }
 
@@ -106,7 +107,7 @@ func (p *printer) change(indent int, name string, c *jobs.Change) {
 func (p *printer) value1(indent int, sign rune, name, value string) {
 	text, ok := longText(value)
 	if !ok || !strings.Contains(text, "\n") {
-		p.signed(indent, sign, name+": "+clean(value))
+		p.signed(indent, sign, name+": "+words.Clean(value))
 		return
 	}
 	p.signed(indent, sign, name+":")

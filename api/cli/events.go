@@ -8,6 +8,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -52,7 +53,7 @@ func (cmd eventsCmd) follow(s *session, filter client.EventFilter) error {
 			return err
 		}
 	}
-	remark := func(text string) { fmt.Fprintln(s.stderr, clean(text)) }
+	remark := func(text string) { fmt.Fprintln(s.stderr, words.Clean(text)) }
 	each := func(e jobs.CloudEvent) error {
 		s.printEvent(&e)
 		return nil
@@ -89,13 +90,13 @@ func (s *session) printEvent(e *jobs.CloudEvent) {
 	}
 	row := eventRow(e)
 	for i := range row {
-		row[i] = clean(row[i])
+		row[i] = words.Clean(row[i])
 	}
 	s.out.line("%6s  %s  %-17s  %-20s  %s", row[0], row[1], row[2], row[3], row[4])
 }
 
 func eventRow(e *jobs.CloudEvent) []string {
-	return []string{e.ID, clock(e.Time), e.Type, e.Subject, short(eventText(e), 120)}
+	return []string{e.ID, clock(e.Time), e.Type, e.Subject, words.Short(eventText(e), 120)}
 }
 
 // eventText says what happened.
@@ -109,7 +110,7 @@ func eventText(e *jobs.CloudEvent) string {
 	case jobs.EventDependencyClosed:
 		var d jobs.DependencyClosed
 		if jobs.DecodeLenient(e.Data, &d) == nil {
-			return fmt.Sprintf("flows again: %s; it was held for %s", d.Reason, took(d.OpenedAt, e.Time))
+			return fmt.Sprintf("flows again: %s; it was held for %s", d.Reason, words.Took(d.OpenedAt, e.Time))
 		}
 	case jobs.EventScheduleMissed:
 		var d jobs.ScheduleMissed
@@ -160,7 +161,7 @@ func runEventText(e *jobs.CloudEvent) string {
 	}
 	why := ""
 	if d.Error != nil {
-		why = ": " + errorText(&jobs.Failure{Kind: d.Error.Kind, Type: d.Error.Type, Message: d.Error.Message})
+		why = ": " + words.Error(&jobs.Failure{Kind: d.Error.Kind, Type: d.Error.Type, Message: d.Error.Message})
 	}
 	switch {
 	case d.Test:
@@ -168,7 +169,7 @@ func runEventText(e *jobs.CloudEvent) string {
 	case e.Type == jobs.EventRunSucceeded:
 		return d.Job + " succeeded"
 	case e.Type == jobs.EventRunRecovered && d.InARow > 0:
-		return fmt.Sprintf("%s is well again: %s in a row had failed", d.Job, countOf(d.InARow, "run"))
+		return fmt.Sprintf("%s is well again: %s in a row had failed", d.Job, words.CountOf(d.InARow, "run"))
 	case e.Type == jobs.EventRunRecovered:
 		return d.Job + " is well again"
 	case e.Type == jobs.EventAlertUndelivered:

@@ -9,6 +9,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -134,7 +135,7 @@ func (s *session) tableOfFailures(items []wire.FailureRow, now time.Time) {
 		f := &items[i]
 		rows[i] = []string{
 			f.ID.String(), f.JobType, f.Status, fmt.Sprint(f.Retries), age(failedAt(f), now),
-			short(failureText(f), 80),
+			words.Short(failureText(f), 80),
 		}
 	}
 	s.out.table([]string{"FAILURE", "JOB", "STATUS", "RETRIES", "AGE", "ERROR"}, rows)
@@ -149,7 +150,7 @@ func failedAt(f *wire.FailureRow) jobs.Time {
 }
 
 func failureText(f *wire.FailureRow) string {
-	return errorText(&jobs.Failure{Kind: jobs.FailureKind(f.ErrorKind), Type: f.ErrorType, Message: f.ErrorMessage})
+	return words.Error(&jobs.Failure{Kind: jobs.FailureKind(f.ErrorKind), Type: f.ErrorType, Message: f.ErrorMessage})
 }
 
 // age says roughly how long ago something was.
@@ -184,7 +185,7 @@ func (s *session) countOpen(c *client.Client, job string) (open int, atLeast boo
 func (s *session) sayOpen(open int, atLeast bool, job string) {
 	of, which := "", "--all"
 	if job != "" {
-		of, which = " of "+clean(job), "--job "+quoted(clean(job))
+		of, which = " of "+words.Clean(job), "--job "+quoted(words.Clean(job))
 	}
 	switch {
 	case open == 0:
@@ -233,7 +234,7 @@ func (cmd failuresGroupsCmd) Run(s *session) error {
 			failure := &jobs.Failure{Kind: jobs.FailureKind(g.ErrorKind), Type: g.ErrorType, Message: g.ErrorMessage}
 			rows[i] = []string{
 				g.Fingerprint, g.JobType, status, fmt.Sprint(g.Count), counted(g.Open), age(g.FirstAt, now),
-				age(g.LastAt, now), short(errorText(failure), 80),
+				age(g.LastAt, now), words.Short(words.Error(failure), 80),
 			}
 		}
 		s.out.table([]string{"FINGERPRINT", "JOB", "STATUS", "COUNT", "OPEN", "FIRST", "LAST", "ERROR"}, rows)

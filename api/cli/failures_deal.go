@@ -6,6 +6,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -127,7 +128,7 @@ func (s *session) requeued(c *client.Client, of jobs.ID, anew bool, run *wire.Ru
 	case s.out.json:
 		s.out.value(run)
 	default:
-		s.out.line("%s %s", run.ID, clean(run.State))
+		s.out.line("%s %s", run.ID, words.Clean(run.State))
 		if text := s.runsAgain(c, of, anew, run); text != "" {
 			s.out.line("%s", text)
 		}
@@ -144,18 +145,18 @@ func (s *session) tried(t *wire.OrderTried, how string, err error) error {
 		s.out.value(t)
 		return nil
 	}
-	s.out.line("%s would be %s. Nothing was changed.", countOf(t.Count, "failure"), how)
+	s.out.line("%s would be %s. Nothing was changed.", words.CountOf(t.Count, "failure"), how)
 	for i := range t.Samples {
 		sample := &t.Samples[i]
-		s.out.line("\n%s of %s", sample.ID, clean(sample.Job))
+		s.out.line("\n%s of %s", sample.ID, words.Clean(sample.Job))
 		switch before, after := string(sample.Before), string(sample.After); {
 		case sample.Skip != nil:
-			s.out.line("  left as it is: %s", clean(*sample.Skip))
+			s.out.line("  left as it is: %s", words.Clean(*sample.Skip))
 		case after == before || after == "null":
-			s.out.line("  %s", clean(short(before, 200)))
+			s.out.line("  %s", words.Clean(words.Short(before, 200)))
 		default:
-			s.out.line("- %s", clean(short(before, 200)))
-			s.out.line("+ %s", clean(short(after, 200)))
+			s.out.line("- %s", words.Clean(words.Short(before, 200)))
+			s.out.line("+ %s", words.Clean(words.Short(after, 200)))
 		}
 	}
 	if more := t.Count - len(t.Samples); more > 0 && len(t.Samples) > 0 {
@@ -195,7 +196,9 @@ func (cmd failuresResolveCmd) Run(s *session) error {
 	return s.ordered(c, o, cmd.Wait)
 }
 
-func (s *session) printDealt(f *wire.FailureDetail) { s.out.line("%s", clean(standsAs(f, time.Now()))) }
+func (s *session) printDealt(f *wire.FailureDetail) {
+	s.out.line("%s", words.Clean(standsAs(f, time.Now())))
+}
 
 type failuresIgnoreCmd struct {
 	chosenFlags `embed:""`

@@ -6,6 +6,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -57,7 +58,7 @@ func (s *session) ordered(c *client.Client, o wire.Ordered, wait bool) error {
 	if wait {
 		if !s.out.json {
 			fmt.Fprintf(s.stderr, "Order %s for %s. It goes on without this command; %s failures stop %s calls off the rest.\n",
-				o.ID, countOf(o.Count, "failure"), me, o.ID)
+				o.ID, words.CountOf(o.Count, "failure"), me, o.ID)
 		}
 		return s.followOrder(c, o.ID)
 	}
@@ -65,7 +66,7 @@ func (s *session) ordered(c *client.Client, o wire.Ordered, wait bool) error {
 		s.out.value(&o)
 		return nil
 	}
-	s.out.line("Order %s for %s.", o.ID, countOf(o.Count, "failure"))
+	s.out.line("Order %s for %s.", o.ID, words.CountOf(o.Count, "failure"))
 	if o.Count > 0 {
 		s.out.line("Follow it: %s failures order %s --wait. Call off the rest: %s failures stop %s.", me, o.ID, me, o.ID)
 	}
@@ -158,20 +159,20 @@ func orderText(o *wire.Order) string {
 	if o.Skipped > 0 {
 		text += fmt.Sprintf("; %d left as they were", o.Skipped)
 	}
-	return clean(text)
+	return words.Clean(text)
 }
 
 // printOrder prints how an order stands, why it was called off, and what it has left.
 func (s *session) printOrder(o *wire.Order) {
 	s.out.line("%s.", orderText(o))
 	if o.Reason != nil {
-		s.out.line("It was stopped: %s.", clean(*o.Reason))
+		s.out.line("It was stopped: %s.", words.Clean(*o.Reason))
 	}
 	if len(o.Skips) > 0 {
 		s.out.line("")
 		rows := make([][]string, len(o.Skips))
 		for i, skip := range o.Skips {
-			rows[i] = []string{skip.ID.String(), short(skip.Reason, 120)}
+			rows[i] = []string{skip.ID.String(), words.Short(skip.Reason, 120)}
 		}
 		s.out.table([]string{"LEFT AS IT WAS", "WHY"}, rows)
 	}

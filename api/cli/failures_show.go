@@ -7,6 +7,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -36,7 +37,7 @@ func failureID(text string) (jobs.ID, error) {
 
 // showFailure prints all that helps at two in the morning, what to do next last.
 func (s *session) showFailure(f *wire.FailureDetail) {
-	s.out.line("%s", clean(standsAs(f, time.Now())))
+	s.out.line("%s", words.Clean(standsAs(f, time.Now())))
 	s.out.line("")
 	s.out.fields(
 		"failure", f.ID.String(),
@@ -102,7 +103,7 @@ func (s *session) block(title, text string) {
 	}
 	s.chapter(title)
 	for _, line := range lines {
-		s.out.line("  %s", clean(strings.ReplaceAll(line, "\t", "    ")))
+		s.out.line("  %s", words.Clean(strings.ReplaceAll(line, "\t", "    ")))
 	}
 }
 
@@ -119,7 +120,7 @@ func (s *session) showChain(f *wire.FailureDetail) {
 		if r.ID == f.ID {
 			note = strings.TrimPrefix("this one; "+note, "; ")
 		}
-		rows[i] = []string{r.ID.String(), r.State, r.Trigger, by(r.CreatedBy), clock(r.CreatedAt), short(note, 80)}
+		rows[i] = []string{r.ID.String(), r.State, r.Trigger, by(r.CreatedBy), clock(r.CreatedAt), words.Short(note, 80)}
 	}
 	s.out.table([]string{"RUN", "STATE", "TRIGGER", "BY", "CREATED", "NOTE"}, rows)
 }
@@ -140,7 +141,7 @@ func standsAs(f *wire.FailureDetail, now time.Time) string {
 		return what + "Nobody has dealt with it."
 	case jobs.FailureWillRetry.String():
 		return fmt.Sprintf("The run of %s has failed and is tried again at %s (%s): %s.", f.JobType,
-			clock(f.NextAttemptAt), fromNow(f.NextAttemptAt, now), failureText(&f.FailureRow))
+			clock(f.NextAttemptAt), words.At{Now: now}.FromNow(f.NextAttemptAt), failureText(&f.FailureRow))
 	case jobs.FailureRequeued.String():
 		if last := newest(f); last != nil {
 			return what + fmt.Sprintf("Run %s stands in its place and is %s.", last.ID, last.State)
@@ -187,7 +188,7 @@ func whatNext(f *wire.FailureDetail) []string {
 			me + " cancel " + id, "try it no more",
 		}
 	case jobs.FailureRequeued.String():
-		if last := newest(f); last != nil && ended(last) {
+		if last := newest(f); last != nil && words.Ended(last) {
 			do = []string{me + " failures show " + last.ID.String(), "the failure that is open in its place"}
 		} else if last != nil {
 			do = []string{me + " runs show " + last.ID.String(), "the run that stands in its place"}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -131,14 +132,14 @@ func (set *fileSet) placed(faults []jobs.Fault) error {
 func (set *fileSet) place(f jobs.Fault) string {
 	m := documentLocation.FindStringSubmatch(f.Location)
 	if m == nil {
-		return clean(strings.TrimPrefix(f.Location+": "+f.Message, ": "))
+		return words.Clean(strings.TrimPrefix(f.Location+": "+f.Message, ": "))
 	}
 	i, _ := strconv.Atoi(m[2])
 	for kind, list := range jobs.FileLists {
 		if from := set.from[kind]; list == m[1] && i < len(from) {
-			found := []jobs.Fault{{Location: m[3], Message: clean(f.Message)}}
+			found := []jobs.Fault{{Location: m[3], Message: words.Clean(f.Message)}}
 			return from[i].file.PlaceFaults(kind, from[i].at, found)[0].String()
 		}
 	}
-	return clean(f.Location + ": " + f.Message)
+	return words.Clean(f.Location + ": " + f.Message)
 }

@@ -10,6 +10,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -39,8 +40,8 @@ func (cmd groupsListCmd) Run(s *session) error {
 		for i := range list.Items {
 			r := &list.Items[i]
 			rows[i] = []string{
-				r.ID.String(), r.Job, r.State, clock(r.CreatedAt), took(r.StartedAt, r.FinishedAt), tickOf(r),
-				short(noteOf(r), 80),
+				r.ID.String(), r.Job, r.State, clock(r.CreatedAt), words.Took(r.StartedAt, r.FinishedAt), tickOf(r),
+				words.Short(noteOf(r), 80),
 			}
 		}
 		s.out.table([]string{"GROUP", "JOB", "STATE", "CREATED", "TOOK", "TICK", "NOTE"}, rows)
@@ -70,24 +71,12 @@ func (s *session) printMembers(g *wire.GroupMembers) {
 	for i := range g.Items {
 		m := &g.Items[i]
 		rows[i] = []string{
-			m.Name, m.Job, memberState(m), clock(m.StartedAt), took(m.StartedAt, m.FinishedAt), idText(m.Run),
-			short(whyBad(m), 80),
+			m.Name, m.Job, words.MemberState(m), clock(m.StartedAt), words.Took(m.StartedAt, m.FinishedAt), idText(m.Run),
+			words.Short(whyBad(m), 80),
 		}
 	}
 	s.out.table([]string{"MEMBER", "JOB", "STATE", "STARTED", "TOOK", "RUN", "NOTE"}, rows)
 	s.more(g.Next)
-}
-
-// memberState is the state of a member's run, and that it counts as missing where that does not say so.
-func memberState(m *wire.GroupMember) string {
-	state := text(m.State)
-	switch {
-	case m.State == nil || m.Missing && state == jobs.Cancelled.String():
-		return "missing"
-	case m.Missing:
-		return "missing, " + state
-	}
-	return state
 }
 
 // whyBad says why a member is not good, or what went wrong so far.
@@ -98,7 +87,7 @@ func whyBad(m *wire.GroupMember) string {
 	case m.State == nil:
 		return "its run is not kept any more"
 	case m.Error != nil && *m.State != jobs.Succeeded.String():
-		return errorText(m.Error)
+		return words.Error(m.Error)
 	case m.Missing && *m.State == jobs.Cancelled.String():
 		return "cancelled"
 	case m.Missing:
@@ -166,7 +155,7 @@ func (cmd groupsRunCmd) Run(s *session) error {
 	case s.out.json:
 		s.out.value(&run)
 	default:
-		s.out.line("%s %s%s", run.ID, clean(run.State), standing(&run))
+		s.out.line("%s %s%s", run.ID, words.Clean(run.State), standing(&run))
 	}
 	return nil
 }
@@ -201,7 +190,7 @@ func placedIn(file *jobs.BodyFile, err error) error {
 		if !inBody {
 			return err
 		}
-		f.Location, f.Message = location, clean(f.Message)
+		f.Location, f.Message = location, words.Clean(f.Message)
 		all = append(all, errors.New(file.PlaceFaults([]jobs.Fault{f})[0].String()))
 	}
 	return errors.Join(all...)
@@ -252,7 +241,7 @@ func (cmd groupsRemergeCmd) Run(s *session) error {
 	case s.out.json:
 		s.out.value(&run)
 	default:
-		s.out.line("%s %s", run.ID, clean(run.State))
+		s.out.line("%s %s", run.ID, words.Clean(run.State))
 	}
 	return nil
 }

@@ -6,13 +6,14 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
 // besides is what there is to say of a run that does not stand in it.
 type besides struct {
 	beat  *jobs.Duration // the longest silence of one that waits for its callback; nil: any will do
-	group *shownGroup    // nil: it is none
+	group *words.Group   // nil: it is none
 }
 
 // besides asks for it. What cannot be learned is left out: it is said of what nobody asked for.
@@ -29,15 +30,15 @@ func (s *session) besides(c *client.Client, r *wire.Run) (b besides) {
 
 // sentence says where a run stands, and in which group it does.
 func (b *besides) sentence(r *wire.Run, now time.Time) string {
-	said := why(r, now)
+	said := words.At{Now: now}.Why(r)
 	switch {
 	case b.group != nil:
-		said = clean(whyGroup(b.group, now))
+		said = words.Clean(words.At{Now: now}.WhyGroup(b.group))
 	case b.beat != nil:
 		said += fmt.Sprintf(" A heartbeat is due every %s.", b.beat)
 	}
-	if in := inGroup(r); in != "" {
-		said += " It is " + clean(in) + "."
+	if in := words.InGroup(r); in != "" {
+		said += " It is " + words.Clean(in) + "."
 	}
 	return said
 }
@@ -47,7 +48,7 @@ func (b *besides) members() string {
 	if b.group == nil {
 		return ""
 	}
-	return countsText(b.group.Members.Counts) + "; " + calledAs() + " groups show " + b.group.Run.ID.String()
+	return words.Counts(b.group.Members.Counts) + "; " + calledAs() + " groups show " + b.group.Run.ID.String()
 }
 
 // runsAgain says what becomes of the members of a group that is requeued, or of the group whose member or
@@ -67,24 +68,24 @@ func (s *session) runsAgain(c *client.Client, of jobs.ID, anew bool, run *wire.R
 	}
 	if again := n.Members - kept; kept > 0 {
 		return fmt.Sprintf("Of its %s %d succeeded: their results are kept, and %d run again.",
-			countOf(n.Members, "member"), kept, again)
+			words.CountOf(n.Members, "member"), kept, again)
 	}
-	return fmt.Sprintf("All of its %s run again.", countOf(n.Members, "member"))
+	return fmt.Sprintf("All of its %s run again.", words.CountOf(n.Members, "member"))
 }
 
 // takesPlace says in whose place in which group a new run stands, and what that is good for.
 func (s *session) takesPlace(c *client.Client, run *wire.Run) string {
 	id := run.Group
 	if run.Member == nil {
-		return "It is " + inGroup(run) + "."
+		return "It is " + words.InGroup(run) + "."
 	}
-	said := "It takes the place of " + clean(inGroup(run))
+	said := "It takes the place of " + words.Clean(words.InGroup(run))
 	g, err := c.Members(s.ctx, id, client.Page{Limit: 1})
 	of, failed := c.Run(s.ctx, id, 0)
 	switch {
 	case err != nil || failed != nil:
 		return said + "."
-	case ended(&of) || len(g.Merges) > 0:
+	case words.Ended(&of) || len(g.Merges) > 0:
 		return said + ", which has been merged or has ended: when it has succeeded, " + calledAs() + " groups remerge " +
 			id.String() + " merges it in."
 	}
@@ -93,12 +94,12 @@ func (s *session) takesPlace(c *client.Client, run *wire.Run) string {
 
 // partialText is what the event of a group says of which not all members are good.
 func partialText(d *jobs.GroupPartial) string {
-	said := fmt.Sprintf("%s goes on with %d of %s", d.Job, d.Succeeded, countOf(d.Members, "member"))
+	said := fmt.Sprintf("%s goes on with %d of %s", d.Job, d.Succeeded, words.CountOf(d.Members, "member"))
 	if d.FailedMembers > 0 {
-		said += "; failed: " + someOf(d.Failed, d.FailedMembers)
+		said += "; failed: " + words.SomeOf(d.Failed, d.FailedMembers)
 	}
 	if d.MissingMembers > 0 {
-		said += "; missing: " + someOf(d.Missing, d.MissingMembers)
+		said += "; missing: " + words.SomeOf(d.Missing, d.MissingMembers)
 	}
 	return said
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -24,8 +25,8 @@ func TestASentenceSaysWhatAGroupWaitsFor(t *testing.T) {
 		}
 		return m
 	}
-	group := func(state string, counts wire.GroupCounts, states ...string) *shownGroup {
-		g := &shownGroup{Run: wire.Run{State: state}, Members: wire.GroupMembers{Counts: counts, Need: 1}}
+	group := func(state string, counts wire.GroupCounts, states ...string) *words.Group {
+		g := &words.Group{Run: wire.Run{State: state}, Members: wire.GroupMembers{Counts: counts, Need: 1}}
 		for i, s := range states {
 			g.Members.Items = append(g.Members.Items, member(string(rune('a'+i)), s))
 		}
@@ -46,7 +47,7 @@ func TestASentenceSaysWhatAGroupWaitsFor(t *testing.T) {
 	cancelling.Run.CancelRequestedAt = at(-5 * time.Second)
 	failed := group("failed", counts(2, 1, 1, 0, 0), "succeeded", "failed")
 	failed.Run.Error = &jobs.Failure{Kind: jobs.FailGroup, Type: "group", Message: "1 of 2 members is good, it needs 2"}
-	for want, g := range map[string]*shownGroup{
+	for want, g := range map[string]*words.Group{
 		"It waits: 2 of its 3 members have not ended: a runs since 2026-12-01 14:59:00, c has not started. 1 succeeded, it needs 1.": group("waiting", counts(3, 1, 0, 0, 2), "running", "succeeded", "queued"),
 
 		"It waits: 1 of its 2 members has not ended: b is tried again (http: 503 Service Unavailable). 1 succeeded, it needs 1.": group("waiting", counts(2, 1, 0, 0, 1), "succeeded", "retrying"),
@@ -76,7 +77,7 @@ func TestASentenceSaysWhatAGroupWaitsFor(t *testing.T) {
 
 		"It failed: group: 1 of 2 members is good, it needs 2. Of its 2 members 1 succeeded; not good: b (failed).": failed,
 	} {
-		if got := whyGroup(g, now); got != want {
+		if got := (words.At{Now: now}).WhyGroup(g); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
@@ -92,7 +93,7 @@ func TestAMemberSaysWhyItIsNotGood(t *testing.T) {
 		"missing, failed: exit: exit 1":            {Missing: true, Run: id, State: &late, Error: &jobs.Failure{Kind: "exit", Message: "exit 1"}},
 		"failed: exit ValueError: no such account": {Run: id, State: &late, Error: &jobs.Failure{Kind: "exit", Type: "ValueError", Message: "no such account"}},
 	} {
-		if got := memberState(&m) + ": " + whyBad(&m); got != want {
+		if got := words.MemberState(&m) + ": " + whyBad(&m); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

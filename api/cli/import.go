@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -94,24 +95,24 @@ func (m *imported) summary(w io.Writer, name string, made int) {
 			lost++
 		}
 	}
-	text := name + ": " + countOf(made, "job")
+	text := name + ": " + words.CountOf(made, "job")
 	if lost > 0 {
-		text += ", " + countOf(lost, m.noun) + " not carried over"
+		text += ", " + words.CountOf(lost, m.noun) + " not carried over"
 	}
 	if rest := len(m.notes) - lost; rest > 0 {
-		text += ", " + countOf(rest, "note")
+		text += ", " + words.CountOf(rest, "note")
 	}
 	if len(m.notes) > 0 {
 		text += ", which stand as comments in the file too:"
 	}
-	fmt.Fprintln(w, clean(text))
+	fmt.Fprintln(w, words.Clean(text))
 	const most = 50
 	for i, n := range m.notes {
 		if i == most {
 			fmt.Fprintf(w, "  and %d more\n", len(m.notes)-most)
 			break
 		}
-		fmt.Fprintln(w, "  "+clean(n.String()))
+		fmt.Fprintln(w, "  "+words.Clean(n.String()))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -39,7 +40,7 @@ func (cmd jobsListCmd) Run(s *session) error {
 			}
 			rows[i] = []string{
 				j.Name, j.Kind(), fmt.Sprint(j.Version), j.QueueOf(), clock(j.UpdatedAt), paused,
-				short(j.Description, 60),
+				words.Short(j.Description, 60),
 			}
 		}
 		s.out.table([]string{"JOB", "KIND", "VERSION", "QUEUE", "UPDATED", "PAUSED", "DESCRIPTION"}, rows)
@@ -133,7 +134,7 @@ func (s *session) printState(j *jobs.Job) {
 	if j.Paused {
 		state = "is paused"
 	}
-	s.out.line("%s %s", clean(j.Name), state)
+	s.out.line("%s %s", words.Clean(j.Name), state)
 }
 
 type jobsVersionsCmd struct {
@@ -149,7 +150,7 @@ func (cmd jobsVersionsCmd) Run(s *session) error {
 		rows := make([][]string, len(list.Items))
 		for i := range list.Items {
 			v := &list.Items[i]
-			rows[i] = []string{fmt.Sprint(v.Version), clock(v.CreatedAt), short(workOf(v.Spec), 80)}
+			rows[i] = []string{fmt.Sprint(v.Version), clock(v.CreatedAt), words.Short(workOf(v.Spec), 80)}
 		}
 		s.out.table([]string{"VERSION", "CREATED", "EXECUTES"}, rows)
 		s.more(list.Next)

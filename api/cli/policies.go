@@ -5,6 +5,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -77,7 +78,7 @@ func (cmd policiesSetCmd) Run(s *session) error {
 	return setEach(s, cmd.File, jobs.RefPolicy, func(docs *jobs.Documents) []*jobs.Policy { return docs.Policies },
 		func(c *client.Client, p *jobs.Policy) (saved jobs.Policy, created bool, err error) {
 			return c.PutPolicy(s.ctx, p, "")
-		}, func(p *jobs.Policy, how string) { s.out.line("policy %s %s", clean(p.Name), how) })
+		}, func(p *jobs.Policy, how string) { s.out.line("policy %s %s", words.Clean(p.Name), how) })
 }
 
 type policiesDeleteCmd struct {
@@ -138,11 +139,11 @@ func (s *session) printRetry(r *jobs.EffectiveRetry) {
 		if rule.MaxAttempts != nil {
 			most = fmt.Sprint(*rule.MaxAttempts)
 		}
-		condition, then := short(rule.If, 60), rule.Then
+		condition, then := words.Short(rule.If, 60), rule.Then
 		if rule.By == jobs.ByReported {
 			condition, then = "the job says of its error whether it is retryable", "as it says"
 		}
-		rows[i] = []string{rule.By, condition, then, rule.After, most, short(rule.Reason, 40)}
+		rows[i] = []string{rule.By, condition, then, rule.After, most, words.Short(rule.Reason, 40)}
 	}
 	s.out.table([]string{"RULE", "IF", "THEN", "AFTER", "MAX", "REASON"}, rows)
 }

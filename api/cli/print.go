@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -57,7 +58,7 @@ func (p *printer) table(head []string, rows [][]string) {
 	fmt.Fprintln(tab, strings.Join(head, "\t"))
 	for _, row := range rows {
 		for i := range row {
-			if row[i] = clean(row[i]); row[i] == "" {
+			if row[i] = words.Clean(row[i]); row[i] == "" {
 				row[i] = "-"
 			}
 		}
@@ -75,84 +76,15 @@ func (p *printer) table(head []string, rows [][]string) {
 func (p *printer) fields(pairs ...string) {
 	tab := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if v := clean(pairs[i+1]); v != "" {
+		if v := words.Clean(pairs[i+1]); v != "" {
 			fmt.Fprintf(tab, "%s\t%s\n", pairs[i], v)
 		}
 	}
 	_ = tab.Flush()
 }
 
-// clean makes a text of others fit for one line of a terminal: no control characters, no escape
-// sequences.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r), r == utf8.RuneError, unicode.Is(unicode.Cf, r):
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// short cuts a text to n characters.
-func short(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:n-1]) + "…"
-}
-
 // clock is an instant as it is shown: local time, "" for none.
-func clock(t jobs.Time) string {
-	if t == 0 {
-		return ""
-	}
-	return t.Std().Local().Format("2006-01-02 15:04:05")
-}
-
-// took is a length of time as it is shown.
-func took(from, to jobs.Time) string {
-	if from == 0 || to == 0 {
-		return ""
-	}
-	return roundly(to.Sub(from))
-}
-
-func roundly(d time.Duration) string {
-	switch {
-	case d < 0:
-		d = 0
-	case d >= time.Minute:
-		d = d.Round(time.Second)
-	case d >= 10*time.Second:
-		d = d.Round(100 * time.Millisecond)
-	case d >= time.Second:
-		d = d.Round(10 * time.Millisecond)
-	}
-	return jobs.Duration(d).String()
-}
-
-// fromNow says how far an instant is ahead: "in 12s", "now".
-func fromNow(t jobs.Time, now time.Time) string {
-	d := t.Std().Sub(now)
-	if d < time.Millisecond {
-		return "now"
-	}
-	return "in " + roundly(d.Round(time.Millisecond))
-}
-
-// inWords says when an instant comes: "in 12s, at 14:03:07", with its day where that is another one.
-func inWords(t jobs.Time, now time.Time) string {
-	at, here := t.Std().Local(), now.Local()
-	layout := "15:04:05"
-	if at.Year() != here.Year() || at.YearDay() != here.YearDay() {
-		layout = "2006-01-02 15:04:05"
-	}
-	return fromNow(t, now) + ", at " + at.Format(layout)
-}
+func clock(t jobs.Time) string { return words.At{Now: time.Now()}.Clock(t) }
 
 func text(s *string) string {
 	if s == nil {
@@ -160,3 +92,5 @@ func text(s *string) string {
 	}
 	return *s
 }
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

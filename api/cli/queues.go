@@ -6,6 +6,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 )
 
 type queuesCmd struct {
@@ -84,7 +85,7 @@ func (cmd queuesShowCmd) Run(s *session) error {
 
 // printQueue prints in a sentence where a queue stands.
 func (s *session) printQueue(q *wire.Queue) {
-	s.out.line("%s", clean("The queue "+q.Name+" is "+pausedText(q.Paused, q.PauseNote)+"."))
+	s.out.line("%s", words.Clean("The queue "+q.Name+" is "+pausedText(q.Paused, q.PauseNote)+"."))
 }
 
 func pausedText(paused bool, note string) string {
@@ -121,7 +122,7 @@ func (s *session) dropped(what, name string, drop func(*client.Client) error) er
 		s.out.value(map[string]string{"deleted": name})
 		return nil
 	}
-	s.out.line("The %s %s is as it is built in.", what, clean(name))
+	s.out.line("The %s %s is as it is built in.", what, words.Clean(name))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -188,26 +189,19 @@ func (s *session) printBacktest(b *jobs.Backtest) {
 		s.out.line("No failed attempt of this job is recorded for that time.")
 	case b.Changed == 0 && b.Spared > 0:
 		s.out.line("No decision of that time would change, of %s replayed: it would have changed before.",
-			countOf(b.Attempts, "failed attempt"))
+			words.CountOf(b.Attempts, "failed attempt"))
 	case b.Changed == 0:
-		s.out.line("Nothing would change: %s replayed.", countOf(b.Attempts, "failed attempt"))
+		s.out.line("Nothing would change: %s replayed.", words.CountOf(b.Attempts, "failed attempt"))
 	default:
-		s.out.line("%s would change, of %s replayed.", countOf(b.Changed, "decision"),
-			countOf(b.Attempts, "failed attempt"))
+		s.out.line("%s would change, of %s replayed.", words.CountOf(b.Changed, "decision"),
+			words.CountOf(b.Attempts, "failed attempt"))
 	}
 	if b.Spared > 0 {
-		s.out.line("%s would not have been made.", countOf(b.Spared, "attempt"))
+		s.out.line("%s would not have been made.", words.CountOf(b.Spared, "attempt"))
 	}
 	for _, m := range b.Mistakes {
-		s.out.line("%s: %s, such as run %s", clean(m.Message), countOf(m.Count, "time"), m.Samples[0])
+		s.out.line("%s: %s, such as run %s", words.Clean(m.Message), words.CountOf(m.Count, "time"), m.Samples[0])
 	}
-}
-
-func countOf(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func idList(ids []jobs.ID) string {

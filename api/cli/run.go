@@ -11,6 +11,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -52,7 +53,7 @@ func (cmd runCmd) Run(s *session) error {
 		s.out.value(&run)
 		return nil
 	}
-	s.out.line("%s %s%s", run.ID, clean(run.State), standing(&run))
+	s.out.line("%s %s%s", run.ID, words.Clean(run.State), standing(&run))
 	return nil
 }
 
@@ -121,7 +122,7 @@ func jsonOf(name, flag string) (jobs.Raw, error) {
 // await prints the log of a run as it comes, and at last what became of it.
 func (s *session) await(c *client.Client, run wire.Run) error {
 	if !s.out.json {
-		fmt.Fprintf(s.stderr, "run %s of %s%s\n", run.ID, clean(run.Job), standing(&run))
+		fmt.Fprintf(s.stderr, "run %s of %s%s\n", run.ID, words.Clean(run.Job), standing(&run))
 		log := &lastByte{w: s.out.w, b: '\n'}
 		if err := s.follow(c, run.ID, log); err != nil {
 			return err
@@ -159,15 +160,10 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-func ended(run *wire.Run) bool {
-	state, _ := jobs.StateOf(run.State)
-	return state.Terminal()
-}
-
 func untilEnd(ctx context.Context, c *client.Client, id jobs.ID) (wire.Run, error) {
 	for {
 		run, err := c.Run(ctx, id, longWait)
-		if err != nil || ended(&run) {
+		if err != nil || words.Ended(&run) {
 			return run, err
 		}
 	}

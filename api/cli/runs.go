@@ -8,6 +8,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -56,7 +57,7 @@ func (cmd runsListCmd) Run(s *session) error {
 			r := &list.Items[i]
 			rows[i] = []string{
 				r.ID.String(), r.Job, r.State, attemptsOf(r), clock(r.CreatedAt),
-				took(r.StartedAt, r.FinishedAt), tickOf(r), short(noteOf(r), 60),
+				words.Took(r.StartedAt, r.FinishedAt), tickOf(r), words.Short(noteOf(r), 60),
 			}
 		}
 		s.out.table([]string{"RUN", "JOB", "STATE", "ATTEMPT", "CREATED", "TOOK", "TICK", "NOTE"}, rows)
@@ -107,34 +108,17 @@ func tickOf(r *wire.Run) string {
 func noteOf(r *wire.Run) string {
 	switch {
 	case r.HeldBy != nil:
-		return heldText(r.HeldBy)
+		return words.Held(r.HeldBy)
 	case r.State == jobs.Retrying.String():
 		return "next attempt " + clock(r.NextAttemptAt)
 	case r.State == jobs.Failed.String() && r.Error != nil:
-		return errorText(r.Error)
+		return words.Error(r.Error)
 	case r.Progress != nil && (r.State == jobs.Running.String() || r.State == jobs.Waiting.String()):
-		return progressText(r.Progress)
+		return words.Progress(r.Progress)
 	case r.WaitingUntil != 0:
 		return "calls back by " + clock(r.WaitingUntil)
 	}
 	return ""
-}
-
-func errorText(e *jobs.Failure) string {
-	if e.Type != "" && e.Type != string(e.Kind) {
-		return fmt.Sprintf("%s %s: %s", e.Kind, e.Type, e.Message)
-	}
-	return fmt.Sprintf("%s: %s", e.Kind, e.Message)
-}
-
-func heldText(h *jobs.HeldBy) string {
-	if h.Kind == jobs.HeldPaused && !pausedQueue(h) {
-		return "paused: " + h.Reason
-	}
-	if h.Reason != "" {
-		return h.Reason
-	}
-	return strings.TrimSpace("held by " + h.Kind + " " + h.Name)
 }
 
 type runsNowCmd struct {
@@ -189,6 +173,6 @@ func (s *session) withRun(arg string, do func(*client.Client, jobs.ID) (wire.Run
 	return ask(s, func(c *client.Client) (wire.Run, error) {
 		return do(c, id)
 	}, func(run *wire.Run) {
-		s.out.line("%s %s", run.ID, clean(why(run, time.Now())))
+		s.out.line("%s %s", run.ID, words.Clean(words.At{Now: time.Now()}.Why(run)))
 	})
 }

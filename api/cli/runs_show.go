@@ -7,6 +7,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -58,7 +59,7 @@ func (s *session) showRun(r *wire.Run, more besides) {
 		"due", clock(r.RunAt),
 		"started", clock(r.StartedAt),
 		"finished", clock(r.FinishedAt),
-		"progress", clean(progressText(r.Progress)),
+		"progress", words.Clean(words.Progress(r.Progress)),
 		"queue", r.Queue,
 		"priority", fmt.Sprint(r.Priority),
 		"labels", strings.Join(labels, " "),
@@ -67,11 +68,11 @@ func (s *session) showRun(r *wire.Run, more besides) {
 		"key", text(r.IdempotencyKey),
 		"requeued from", idText(r.RequeuedFrom),
 		"requeued to", idText(r.RequeuedTo),
-		"folded", foldedText(r.Folded),
-		"group", inGroup(r),
+		"folded", words.At{Now: time.Now()}.Folded(r.Folded),
+		"group", words.InGroup(r),
 		"members", more.members(),
-		"payload", short(string(r.Payload), 200),
-		"result", short(string(r.Result), 200),
+		"payload", words.Short(string(r.Payload), 200),
+		"result", words.Short(string(r.Result), 200),
 	)
 	if r.Attempts == nil || len(*r.Attempts) == 0 {
 		return
@@ -93,45 +94,15 @@ func attemptRow(a *wire.Attempt) []string {
 		outcome += fmt.Sprintf(", %d slices", a.Slices)
 	}
 	if a.Error != nil {
-		failure = short(errorText(a.Error), 80)
+		failure = words.Short(words.Error(a.Error), 80)
 	}
 	if a.Decision != nil {
-		decision = decisionText(a.Decision)
+		decision = words.Decision(a.Decision)
 	}
 	return []string{
-		fmt.Sprint(a.Number), clock(a.StartedAt), took(a.StartedAt, a.FinishedAt), outcome, failure,
+		fmt.Sprint(a.Number), clock(a.StartedAt), words.Took(a.StartedAt, a.FinishedAt), outcome, failure,
 		decision,
 	}
-}
-
-// decisionText says in words what came of an attempt and why.
-func decisionText(d *jobs.Decision) string {
-	what := map[string]string{
-		"succeed": "done", "retry": "tried again", "rerun": "run again", "fail": "not tried again",
-		"cancel": "cancelled",
-	}[d.Action]
-	if what == "" {
-		what = d.Action
-	}
-	switch {
-	case d.Action == "succeed" && d.Reason == "":
-		return what
-	case d.Reason == "":
-		return what + ": " + d.By
-	}
-	return what + ": " + d.Reason // a sentence that names who decided
-}
-
-// foldedText tells of runs that were not made as this one stood.
-func foldedText(f *jobs.Folded) string {
-	if f == nil {
-		return ""
-	}
-	from := ""
-	if f.By != "" {
-		from = " from " + f.By
-	}
-	return fmt.Sprintf("%d not made as it stood, the last by %s%s, %s", f.Count, f.Trigger, from, clock(f.At))
 }
 
 func by(token *string) string {

@@ -7,6 +7,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -36,9 +37,9 @@ func (cmd schedulesListCmd) Run(s *session) error {
 			v := &list.Items[i]
 			next := clock(v.Next)
 			if v.Paused {
-				next = short(pausedText(true, v.PauseNote), 60)
+				next = words.Short(pausedText(true, v.PauseNote), 60)
 			}
-			rows[i] = []string{v.Name, v.Job, short(v.Reads, 80), next, lastText(v.Last)}
+			rows[i] = []string{v.Name, v.Job, words.Short(v.Reads, 80), next, lastText(v.Last)}
 		}
 		s.out.table([]string{"SCHEDULE", "JOB", "WHEN", "NEXT", "LAST"}, rows)
 		s.more(list.Next)
@@ -95,8 +96,8 @@ func (cmd schedulesShowCmd) Run(s *session) error {
 			"next", inZone(v.Next, v.Timezone),
 			"last", lastText(v.Last),
 			"last run", lastRun(v.Last),
-			"to catch up", onlyIf(v.Backlog > 0, countOf(v.Backlog, "missed tick")),
-			"payload", short(string(v.Payload), 200),
+			"to catch up", onlyIf(v.Backlog > 0, words.CountOf(v.Backlog, "missed tick")),
+			"payload", words.Short(string(v.Payload), 200),
 			"catch up", catchUpText(&v.CatchUp),
 			"overlap", v.OverlapOf(),
 			"spread", durationText(v.Spread),
@@ -119,12 +120,12 @@ func (s *session) printSchedule(v *wire.StandingSchedule) {
 	case v.Paused:
 		line += ". It is paused, its ticks are skipped: " + v.PauseNote
 	case v.Next != 0:
-		line += ". It ticks next " + inWords(v.Next, time.Now())
+		line += ". It ticks next " + words.At{Now: time.Now()}.InWords(v.Next)
 	case v.Cron == "@reboot":
 	default:
 		line += ". It does not tick any more"
 	}
-	s.out.line("%s", clean(line+"."))
+	s.out.line("%s", words.Clean(line+"."))
 }
 
 func onlyIf(holds bool, text string) string {

@@ -5,6 +5,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -33,7 +34,7 @@ func (cmd schedulesSetCmd) Run(s *session) error {
 		func(c *client.Client, v *jobs.Schedule) (saved wire.StandingSchedule, created bool, err error) {
 			return c.PutSchedule(s.ctx, v, "")
 		}, func(v *wire.StandingSchedule, how string) {
-			s.out.line("schedule %s %s: %s", clean(v.Name), how, clean(v.Reads))
+			s.out.line("schedule %s %s: %s", words.Clean(v.Name), how, words.Clean(v.Reads))
 		})
 }
 
@@ -99,13 +100,13 @@ func (cmd schedulesPreviewCmd) Run(s *session) error {
 }
 
 func (s *session) printPreview(in *wire.SchedulePreview, out *wire.PreviewedSchedule) {
-	s.out.line("%s", clean(out.Reads))
+	s.out.line("%s", words.Clean(out.Reads))
 	s.out.line("")
 	now := time.Now()
 	for i, at := range out.Items {
 		line := inZone(at, in.Timezone)
 		if i == 0 && in.From == 0 {
-			line += "  (" + fromNow(at, now) + ")"
+			line += "  (" + words.At{Now: now}.FromNow(at) + ")"
 		}
 		s.out.line("%s", line)
 	}

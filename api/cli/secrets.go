@@ -14,6 +14,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -57,7 +58,7 @@ func (cmd secretsSetCmd) Run(s *session) error {
 	if len(cmd.Value) > 0 {
 		return usage("a value is not taken as an argument: others on the machine could read it, and the "+
 			"shell keeps it. Give it on stdin, such as with %s secrets set %s < FILE, or leave it out to "+
-			"be asked", calledAs(), clean(cmd.Name))
+			"be asked", calledAs(), words.Clean(cmd.Name))
 	}
 	if err := jobs.CheckSecretName(cmd.Name); err != nil {
 		return usage("the name: %w", err)
@@ -85,9 +86,9 @@ func (cmd secretsSetCmd) Run(s *session) error {
 	if made {
 		what = "made"
 	}
-	s.out.line("%s %s", what, clean(secret.Name))
+	s.out.line("%s %s", what, words.Clean(secret.Name))
 	if len(secret.UsedBy) > 0 {
-		s.out.line("used by %s", clean(strings.Join(secret.UsedBy, ", ")))
+		s.out.line("used by %s", words.Clean(strings.Join(secret.UsedBy, ", ")))
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func readSecret(in *os.File, prompt io.Writer, name string) (string, error) {
 	var text []byte
 	var err error
 	if isTerminal(in) {
-		text, err = readHidden(in, func() { fmt.Fprintf(prompt, "Value of %s: ", clean(name)) })
+		text, err = readHidden(in, func() { fmt.Fprintf(prompt, "Value of %s: ", words.Clean(name)) })
 		fmt.Fprintln(prompt)
 	} else {
 		// One byte more than is taken, and a line end, say that it is too large.
@@ -184,10 +185,10 @@ func (cmd secretsDeleteCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.gone("deleted", clean(name))
+		s.gone("deleted", words.Clean(name))
 		if len(gone.UsedBy) > 0 && !s.out.json {
 			s.out.line("runs of these jobs are held until it is set again: %s",
-				clean(strings.Join(gone.UsedBy, ", ")))
+				words.Clean(strings.Join(gone.UsedBy, ", ")))
 		}
 	}
 	return nil
@@ -203,7 +204,7 @@ func (secretsRotateCmd) Run(s *session) error {
 		s.out.line("secrets sealed anew: %d", done.Resealed)
 		if len(done.Unreadable) > 0 {
 			s.out.line("left as they are, since no key of the server opens them: %s",
-				clean(strings.Join(done.Unreadable, ", ")))
+				words.Clean(strings.Join(done.Unreadable, ", ")))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"nightshift/api"
+	"nightshift/api/words"
 	"nightshift/jobs"
 	"nightshift/runtime"
 	"nightshift/store"
@@ -153,7 +154,7 @@ func (v *show) event(e runtime.Event) {
 		return
 	}
 	v.out.line("%-*s  attempt %d  %s",
-		v.wide, e.Run.Job, e.Attempt.Number, clean(attemptText(e.Attempt)))
+		v.wide, e.Run.Job, e.Attempt.Number, words.Clean(attemptText(e.Attempt)))
 	if !e.Run.State.Terminal() {
 		return
 	}
@@ -164,12 +165,12 @@ func (v *show) event(e runtime.Event) {
 
 // attemptText says how an attempt ended, how long it took, and what was decided.
 func attemptText(a *jobs.Attempt) string {
-	text := fmt.Sprintf("%s in %s", a.Outcome, took(a.StartedAt, a.FinishedAt))
+	text := fmt.Sprintf("%s in %s", a.Outcome, words.Took(a.StartedAt, a.FinishedAt))
 	if a.Error != nil && a.Outcome != jobs.OutcomeSucceeded {
-		text += ": " + short(errorText(a.Error), 100)
+		text += ": " + words.Short(words.Error(a.Error), 100)
 	}
 	if a.Decision != nil {
-		text += " → " + decisionText(a.Decision)
+		text += " → " + words.Decision(a.Decision)
 	}
 	return text
 }

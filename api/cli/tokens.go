@@ -7,6 +7,7 @@ import (
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -65,7 +66,7 @@ func (cmd tokensCreateCmd) Run(s *session) error {
 	return ask(s, func(c *client.Client) (wire.Token, error) {
 		return c.CreateToken(s.ctx, want)
 	}, func(t *wire.Token) {
-		s.out.line("%s", clean(t.Secret))
+		s.out.line("%s", words.Clean(t.Secret))
 		fmt.Fprintln(s.stderr, "Keep it now: it is not shown again.")
 	})
 }
@@ -91,7 +92,7 @@ func (cmd tokensRevokeCmd) Run(s *session) error {
 		if err := c.RevokeToken(s.ctx, name); err != nil {
 			return err
 		}
-		s.gone("revoked", clean(name))
+		s.gone("revoked", words.Clean(name))
 	}
 	return nil
 }

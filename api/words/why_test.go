@@ -1,4 +1,4 @@
-package cli
+package words
 
 import (
 	"testing"
@@ -43,7 +43,7 @@ func TestASentenceSaysWhereLongWorkStands(t *testing.T) {
 			State: "queued", HeldBy: jobs.HeldByCheckpoint("may", jobs.NilID),
 		},
 	} {
-		if got := why(&run, now); got != want {
+		if got := (At{Now: now}).Why(&run); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestADecisionSaysAlsoOfASuccessWhatIsWorthKnowing(t *testing.T) {
 		"tried again: rate limited": {Action: jobs.ActionRetry, By: "job rule 1", Reason: "rate limited"},
 		"cancelled: cancel":         {Action: jobs.ActionCancel, By: jobs.ByCancel},
 	} {
-		if got := decisionText(&d); got != want {
+		if got := Decision(&d); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

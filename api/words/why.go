@@ -1,44 +1,38 @@
-package cli
+package words
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
-
 	"nightshift/api/wire"
 	"nightshift/jobs"
+	"strconv"
+	"strings"
 )
 
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
-
-// why says in a sentence where a run stands: why it has not started, or how it ended.
-func why(r *wire.Run, now time.Time) string {
+// Why says in a sentence where a run stands: why it has not started, or how it ended.
+func (at At) Why(r *wire.Run) string {
 	state, _ := jobs.StateOf(r.State)
 	switch state {
 	case jobs.Scheduled:
-		return clean(fmt.Sprintf("It has not started: it is not due until %s (%s).",
-			clock(r.NextAttemptAt), fromNow(r.NextAttemptAt, now)))
+		return Clean(fmt.Sprintf("It has not started: it is not due until %s (%s).",
+			at.Clock(r.NextAttemptAt), at.FromNow(r.NextAttemptAt)))
 	case jobs.Queued:
 		what := "It has not started: "
 		if r.Attempts != nil && len(*r.Attempts) > 0 {
 			what = "Its next attempt has not started: "
 		}
-		return clean(what + whyHeld(r, now) + ".")
+		return Clean(what + at.WhyHeld(r) + ".")
 	case jobs.Retrying:
-		return clean(fmt.Sprintf("It is tried again at %s (%s)%s.",
-			clock(r.NextAttemptAt), fromNow(r.NextAttemptAt, now), lastError(r)))
+		return Clean(fmt.Sprintf("It is tried again at %s (%s)%s.",
+			at.Clock(r.NextAttemptAt), at.FromNow(r.NextAttemptAt), lastError(r)))
 	case jobs.Running:
-		return clean(running(r, now) + howFar(r))
+		return Clean(at.running(r) + howFar(r))
 	case jobs.Waiting:
-		return clean(waiting(r, now) + howFar(r))
+		return Clean(at.waiting(r) + howFar(r))
 	}
-	return clean(whyEnded(r, state))
+	return Clean(whyEnded(r, state))
 }
 
-func whyHeld(r *wire.Run, now time.Time) string {
+func (at At) WhyHeld(r *wire.Run) string {
 	h := r.HeldBy
 	if h == nil {
 		return "it is about to"
@@ -61,7 +55,7 @@ func whyHeld(r *wire.Run, now time.Time) string {
 			text = "it waits for the " + h.Kind + " " + h.Name
 		}
 		if h.Until != 0 {
-			text += "; it may start " + inWords(h.Until, now)
+			text += "; it may start " + at.InWords(h.Until)
 		}
 		return text
 	case jobs.HeldOverlap:
@@ -100,7 +94,7 @@ func lastError(r *wire.Run) string {
 	if r.Error == nil {
 		return ""
 	}
-	return ": " + errorText(r.Error)
+	return ": " + Error(r.Error)
 }
 
 // underWay is the attempt of a run that is running or waiting; nil: it is not known.
@@ -111,33 +105,33 @@ func underWay(r *wire.Run) *wire.Attempt {
 	return &(*r.Attempts)[len(*r.Attempts)-1]
 }
 
-func sinceWhen(r *wire.Run) string {
+func (at At) sinceWhen(r *wire.Run) string {
 	if a := underWay(r); a != nil {
-		return clock(a.StartedAt)
+		return at.Clock(a.StartedAt)
 	}
-	return clock(r.StartedAt)
+	return at.Clock(r.StartedAt)
 }
 
-func running(r *wire.Run, now time.Time) string {
-	since := " since " + sinceWhen(r)
+func (at At) running(r *wire.Run) string {
+	since := " since " + at.sinceWhen(r)
 	if a := underWay(r); a != nil && a.Slices > 1 {
 		since += fmt.Sprintf(", in %d slices so far", a.Slices)
 	}
 	switch {
 	case r.CancelRequestedAt != 0:
-		return "It is being stopped since " + clock(r.CancelRequestedAt) + "; then it is cancelled."
+		return "It is being stopped since " + at.Clock(r.CancelRequestedAt) + "; then it is cancelled."
 	case r.HeldBy != nil:
-		return "It runs" + since + ". Its next slice has not started: " + whyHeld(r, now) + "."
+		return "It runs" + since + ". Its next slice has not started: " + at.WhyHeld(r) + "."
 	}
 	return "It runs" + since + "."
 }
 
-func waiting(r *wire.Run, now time.Time) string {
+func (at At) waiting(r *wire.Run) string {
 	if r.WaitingUntil == 0 {
 		return "It holds no worker: it waits for others."
 	}
 	return fmt.Sprintf("It waits for its callback since %s. It must have called back by %s (%s).",
-		sinceWhen(r), clock(r.WaitingUntil), fromNow(r.WaitingUntil, now))
+		at.sinceWhen(r), at.Clock(r.WaitingUntil), at.FromNow(r.WaitingUntil))
 }
 
 // howFar says in a sentence what a run said last of its progress.
@@ -145,11 +139,11 @@ func howFar(r *wire.Run) string {
 	if r.Progress == nil {
 		return ""
 	}
-	return " Progress: " + progressText(r.Progress) + "."
+	return " Progress: " + Progress(r.Progress) + "."
 }
 
-// progressText is 40 of 100 (40 %): note.
-func progressText(p *jobs.Progress) string {
+// Progress is 40 of 100 (40 %): note.
+func Progress(p *jobs.Progress) string {
 	if p == nil {
 		return ""
 	}
@@ -194,7 +188,7 @@ func whyEnded(r *wire.Run, state jobs.State) string {
 		text := fmt.Sprintf("It failed%s%s", count, lastError(r))
 		if r.Attempts != nil && len(*r.Attempts) > 0 {
 			if d := (*r.Attempts)[len(*r.Attempts)-1].Decision; d != nil {
-				text += "; " + decisionText(d)
+				text += "; " + Decision(d)
 			}
 		}
 		return text + "."
