@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -39,8 +40,17 @@ func HashSecret(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 // identity is a token as a call sees it; it never changes.
 type identity struct {
 	store.Token
-	scopes scopes
-	gone   chan struct{} // closed when the token is revoked or changed
+	scopes  scopes
+	gone    chan struct{}  // closed when the token or the session is revoked or changed
+	session *store.Session // nil: the token itself was sent
+}
+
+// actor is who acts, for the audit.
+func (id *identity) actor() string {
+	if id.session != nil {
+		return "sign-in " + id.Name
+	}
+	return "token " + id.Name
 }
 
 func (id *identity) has(any scopes) bool { return id.scopes&any != 0 }
@@ -62,11 +72,16 @@ type access struct {
 	log   *slog.Logger
 	known atomic.Pointer[map[[32]byte]*identity]
 
+	signed atomic.Pointer[map[[32]byte]*identity] // by the hash of a session's secret
+
 	writing sync.Mutex // changes of tokens act one after another
 
 	mu    sync.Mutex
 	used  map[string]jobs.Time // since the last touch
 	saved map[string]jobs.Time // as the store has it
+
+	seen      map[string]jobs.Time // sessions, as used
+	seenSaved map[string]jobs.Time
 }
 
 func newAccess(
@@ -75,8 +90,10 @@ func newAccess(
 	a := &access{
 		store: st, now: now, log: log,
 		used: map[string]jobs.Time{}, saved: map[string]jobs.Time{},
+		seen: map[string]jobs.Time{}, seenSaved: map[string]jobs.Time{},
 	}
 	a.known.Store(&map[[32]byte]*identity{})
+	a.signed.Store(&map[[32]byte]*identity{})
 	return a, a.refresh(ctx)
 }
 
@@ -85,6 +102,10 @@ func (a *access) refresh(ctx context.Context) error {
 	tokens, err := a.store.Tokens(ctx)
 	if err != nil {
 		return fmt.Errorf("read tokens: %w", err)
+	}
+	sessions, err := a.store.Sessions(ctx, a.now())
+	if err != nil {
+		return fmt.Errorf("read sessions: %w", err)
 	}
 	old := *a.known.Load()
 	next := make(map[[32]byte]*identity, len(tokens))
@@ -101,12 +122,40 @@ func (a *access) refresh(ctx context.Context) error {
 		next[t.Hash] = &identity{Token: t, scopes: set, gone: make(chan struct{})}
 	}
 	a.known.Store(&next)
+	signed := a.sessionsOf(next, sessions)
+	before := *a.signed.Swap(&signed)
+	closeGone(old, next)
+	closeGone(before, signed)
+	return nil
+}
+
+func closeGone(old, next map[[32]byte]*identity) {
 	for hash, id := range old {
 		if next[hash] != id {
 			close(id.gone)
 		}
 	}
-	return nil
+}
+
+// sessionsOf are the identities of sessions, each that of its token.
+func (a *access) sessionsOf(tokens map[[32]byte]*identity, sessions []store.Session) map[[32]byte]*identity {
+	byName := make(map[string]*identity, len(tokens))
+	for _, id := range tokens {
+		byName[id.Name] = id
+	}
+	old := *a.signed.Load()
+	all := make(map[[32]byte]*identity, len(sessions))
+	for _, v := range sessions {
+		token, was := byName[v.Token], old[v.Hash]
+		switch {
+		case token == nil || v.Link:
+		case was != nil && was.Revision == token.Revision && was.Hash == token.Hash:
+			all[v.Hash] = was
+		default:
+			all[v.Hash] = &identity{Token: token.Token, scopes: token.scopes, gone: make(chan struct{}), session: &v}
+		}
+	}
+	return all
 }
 
 // bearer is the token of an Authorization header.
@@ -140,11 +189,16 @@ func (a *access) identify(header string) (*identity, *problem) {
 		return nil, refuse(probUnauthorized, "the token expired at %s", id.ExpiresAt)
 	}
 	a.mu.Lock()
-	if now.Sub(a.saved[id.Name]) >= touchEvery {
-		a.used[id.Name] = now
-	}
+	a.touched(id.Name, now)
 	a.mu.Unlock()
 	return id, nil
+}
+
+// touched notes that a token was used. Needs mu.
+func (a *access) touched(token string, now jobs.Time) {
+	if now.Sub(a.saved[token]) >= touchEvery {
+		a.used[token] = now
+	}
 }
 
 // lastUsed is when the token was used, as far as it is known here.
@@ -157,16 +211,19 @@ func (a *access) lastUsed(t store.Token) jobs.Time {
 // touch keeps which tokens were used, in one write.
 func (a *access) touch(ctx context.Context) error {
 	a.mu.Lock()
-	used := a.used
-	a.used = map[string]jobs.Time{}
-	for name, at := range used {
-		a.saved[name] = at
-	}
+	used, seen := a.used, a.seen
+	a.used, a.seen = map[string]jobs.Time{}, map[string]jobs.Time{}
+	maps.Copy(a.saved, used)
+	maps.Copy(a.seenSaved, seen)
 	a.mu.Unlock()
-	if len(used) == 0 {
-		return nil
+	var err error
+	if len(used) > 0 {
+		err = a.store.TouchTokens(ctx, used)
 	}
-	return a.store.TouchTokens(ctx, used)
+	if len(seen) > 0 && err == nil {
+		err = a.store.TouchSessions(ctx, seen)
+	}
+	return err
 }
 
 // touchLoop touches until ctx is done.

@@ -51,7 +51,7 @@ func (c *call) ctx() context.Context { return c.Request().Context() }
 
 // by is who acts, for the audit.
 func (c *call) by(note string) store.By {
-	return store.By{Actor: "token " + c.who.Name, Now: c.s.rt.Now(), Note: note}
+	return store.By{Actor: c.who.actor(), Now: c.s.rt.Now(), Note: note}
 }
 
 // body reads the whole body, up to limit bytes.

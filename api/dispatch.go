@@ -40,12 +40,20 @@ func (s *Server) identified(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		case r != nil && r.opens == 0:
 			return next(c)
+		case r == nil && s.pages.Has(c.Request()):
+			return s.page(c)
 		case r != nil || !s.stray(c.Request()):
-			who, p := s.access.identify(authorization)
+			who, p := s.whoCalls(c.Request())
 			if p != nil {
+				if s.forPerson(c.Request()) {
+					return s.page(c)
+				}
 				return p
 			}
 			c.Set(identityKey, who)
+			if r == nil && s.forPerson(c.Request()) {
+				return s.page(c)
+			}
 		}
 		err := next(c)
 		if allow, ok := c.Get(echo.ContextKeyHeaderAllow).(string); ok && err != nil {
@@ -53,6 +61,23 @@ func (s *Server) identified(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return err
 	}
+}
+
+// whoCalls finds whose token, or session, a call bears.
+func (s *Server) whoCalls(r *http.Request) (*identity, *problem) {
+	if who, ok := r.Context().Value(insideKey{}).(*identity); ok {
+		return who, nil
+	}
+	authorization := r.Header.Get("Authorization")
+	if authorization == "" {
+		if who := s.signedIn(r); who != nil {
+			if p := guardCookie(r); p != nil {
+				return nil, p
+			}
+			return who, nil
+		}
+	}
+	return s.access.identify(authorization)
 }
 
 // serve makes the handler of a route: its scope, its query, then what it does.

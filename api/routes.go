@@ -88,7 +88,7 @@ func allRoutes() []*route {
 	for _, part := range [][]*route{
 		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), alertRoutes(), sharingRoutes(), runRoutes(),
 		runActionRoutes(), groupRoutes(), failureRoutes(), checkpointRoutes(), callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(),
-		eventRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
+		eventRoutes(), statsRoutes(), sessionRoutes(), metricsRoutes(), timelineRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}

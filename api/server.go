@@ -16,6 +16,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"nightshift/api/web"
 	"nightshift/runtime"
 )
 
@@ -52,6 +53,7 @@ type Server struct {
 	byPath  map[string]*route      // METHOD /path
 	spec    func() ([]byte, error) // openapi.json, made when it is first asked for
 	docs    func() ([]byte, error) // the page of it
+	pages   *web.Site
 	streams atomic.Int64
 
 	backtests atomic.Int64 // under way
@@ -100,6 +102,10 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		}
 		return renderDocs(s.routes, spec)
 	})
+	s.pages, err = web.New(web.Config{Version: cfg.Version, Now: s.rt.Now, Log: log})
+	if err != nil {
+		return nil, err
+	}
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,

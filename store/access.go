@@ -8,6 +8,7 @@ import (
 
 // Access holds who may call, and the secrets that jobs use.
 type Access interface {
+	Sessions
 	PutToken(ctx context.Context, t Token, ifMatch *int64, by By) (created bool, err error)
 	Tokens(ctx context.Context) ([]Token, error)
 	DeleteToken(ctx context.Context, name string, by By) error

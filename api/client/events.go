@@ -14,6 +14,7 @@ import (
 // EventFilter narrows events; zero values do not.
 type EventFilter struct {
 	Types []string // one of these
+	Live  bool     // and changes of runs as they happen, which are kept nowhere
 	After string   // the id of an event: only what comes after it; "0": all that is kept
 }
 
@@ -21,6 +22,9 @@ func (f EventFilter) query() url.Values {
 	q := url.Values{}
 	if len(f.Types) > 0 {
 		q.Set("type", strings.Join(f.Types, ","))
+	}
+	if f.Live {
+		q.Set("live", "1")
 	}
 	if f.After != "" {
 		q.Set("after", f.After)

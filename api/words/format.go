@@ -2,11 +2,12 @@ package words
 
 import (
 	"fmt"
-	"nightshift/jobs"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"nightshift/jobs"
 )
 
 // At is when, and for whom, something is said: instants are told in the location of Now. The zero value

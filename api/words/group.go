@@ -2,9 +2,10 @@ package words
 
 import (
 	"fmt"
+	"strings"
+
 	"nightshift/api/wire"
 	"nightshift/jobs"
-	"strings"
 )
 
 // Group is a group with what is told of it.

@@ -2,9 +2,10 @@ package words
 
 import (
 	"fmt"
+	"strings"
+
 	"nightshift/api/wire"
 	"nightshift/jobs"
-	"strings"
 )
 
 func Error(e *jobs.Failure) string {

@@ -2,10 +2,11 @@ package words
 
 import (
 	"fmt"
-	"nightshift/api/wire"
-	"nightshift/jobs"
 	"strconv"
 	"strings"
+
+	"nightshift/api/wire"
+	"nightshift/jobs"
 )
 
 // Why says in a sentence where a run stands: why it has not started, or how it ended.

@@ -127,6 +127,9 @@ func (s *Store) DeleteToken(ctx context.Context, name string, by store.By) error
 		if n == 0 {
 			return fmt.Errorf("token %q: %w", name, store.ErrNotFound)
 		}
+		if _, err := tx.Exec(deleteTokenSessions, name); err != nil {
+			return err
+		}
 		return s.audit(tx, by, "delete", "token", name, nil)
 	})
 }

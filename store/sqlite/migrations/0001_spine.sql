@@ -371,6 +371,23 @@ CREATE TABLE tokens (
     revision   INTEGER NOT NULL
 ) STRICT;
 
+-- Browsers that have signed in, and links by which one may: in all at most some hundred.
+CREATE TABLE sessions (
+    id         TEXT    NOT NULL PRIMARY KEY, -- what lists call it
+    hash       BLOB    NOT NULL UNIQUE,      -- SHA-256 of its secret
+    token      TEXT    NOT NULL,             -- the name of the one it acts as
+    link       INTEGER NOT NULL,             -- 1: nobody has signed in by it yet
+    address    TEXT    NOT NULL,
+    agent      TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    last_used  INTEGER,
+    until      INTEGER NOT NULL
+) STRICT;
+-- Those of a token that is revoked.
+CREATE INDEX sessions_token ON sessions (token);
+-- All of them, and those whose time is over.
+CREATE INDEX sessions_until ON sessions (until, id);
+
 CREATE TABLE secrets (
     name       TEXT    NOT NULL PRIMARY KEY,
     sealed     BLOB    NOT NULL,            -- only the runtime can open it

@@ -1,0 +1,66 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"nightshift/api/web"
+	"nightshift/store"
+)
+
+// signInPath is the page where one signs in.
+const signInPath = "/sign-in"
+
+// forPerson reports whether a call that no route answers wants a page: it was made by following a link.
+func (s *Server) forPerson(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header.Get("Authorization") == "" &&
+		!strings.HasPrefix(r.URL.Path, "/v1/") && names(r, "text/html")
+}
+
+// page answers with a page: to somebody who has not signed in, with the one where that is done.
+func (s *Server) page(c echo.Context) error {
+	r := c.Request()
+	if s.stopping.Err() != nil {
+		c.Response().Header().Set("Connection", "close")
+	}
+	v := web.Visit{Secure: s.secure(r), From: c.RealIP()}
+	if who := s.signedIn(r); who != nil {
+		if p := guardCookie(r); p != nil {
+			return p
+		}
+		v.Who = &web.Who{Name: who.Name, Scopes: who.Scopes, Jobs: who.Jobs, Session: who.session.ID}
+		v.API = s.clientOf(who)
+		ctx, release := s.access.hold(r.Context(), who)
+		defer release()
+		r = r.WithContext(ctx)
+	}
+	v.SignIn = func(secret string) error {
+		if p := guardCookie(r); p != nil {
+			return p
+		}
+		if old := s.signedIn(r); old != nil {
+			_ = s.access.signOut(r.Context(), old.session.ID, store.By{Actor: old.actor(), Now: s.rt.Now()})
+		}
+		_, cookie, err := s.access.signIn(r.Context(), secret, c.RealIP(), r.UserAgent())
+		if errors.Is(err, store.ErrNotFound) {
+			return web.ErrNotKnown
+		}
+		if err == nil {
+			s.setCookie(c.Response(), r, cookie)
+		}
+		return err
+	}
+	v.SignOut = func() error {
+		who := s.signedIn(r)
+		s.setCookie(c.Response(), r, "")
+		if who == nil {
+			return nil
+		}
+		return s.access.signOut(r.Context(), who.session.ID, store.By{Actor: who.actor(), Now: s.rt.Now()})
+	}
+	s.pages.Serve(c.Response(), r, &v)
+	return nil
+}

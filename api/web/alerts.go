@@ -1,0 +1,3 @@
+package web
+
+func alertPages() []page { return nil }

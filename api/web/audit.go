@@ -1,0 +1,3 @@
+package web
+
+func auditPages() []page { return nil }

@@ -1,0 +1,3 @@
+package web
+
+func failurePages() []page { return nil }

@@ -1,0 +1,129 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+
+	"nightshift/api/words"
+	"nightshift/jobs"
+)
+
+// funcs are what templates call besides the methods of the view.
+var funcs = template.FuncMap{
+	"list":     func(items ...any) []any { return items },
+	"dict":     dict,
+	"text":     textOf,
+	"short":    func(n int, s string) string { return words.Short(s, n) },
+	"clean":    words.Clean,
+	"error":    words.Error,
+	"decision": words.Decision,
+	"held":     words.Held,
+	"progress": words.Progress,
+	"took":     words.Took,
+	"count":    words.CountOf,
+	"counts":   words.Counts,
+	"number":   number,
+	"bytes":    sizeOf,
+	"percent":  percent,
+	"indent":   indented,
+	"lines":    func(s string) int { return min(30, max(3, strings.Count(s, "\n")+2)) },
+	"shortid":  shortID,
+}
+
+// dict makes a map of pairs of a key and a value, for templates that take more than one thing.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("dict: want pairs, got %d values", len(pairs))
+	}
+	m := make(map[string]any, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		key, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("dict: want a text as key, got %T", pairs[i])
+		}
+		m[key] = pairs[i+1]
+	}
+	return m, nil
+}
+
+// textOf is a text that may be missing.
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// number writes a count with spaces between thousands.
+func number(n any) string {
+	text := fmt.Sprint(n)
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "-", text[1:]
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
+		return sign + text
+	}
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return sign + text
+}
+
+// sizeOf writes bytes in a unit that leaves few digits: 1.2 MiB.
+func sizeOf(n int64) string {
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	size, unit := float64(n), ""
+	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if size /= 1024; size < 1024 {
+			break
+		}
+	}
+	if size < 10 {
+		return fmt.Sprintf("%.1f %s", size, unit)
+	}
+	return fmt.Sprintf("%.0f %s", size, unit)
+}
+
+// percent is a share of a whole: 97.5 %; "" of nothing.
+func percent(part, whole any) string {
+	p, w := asFloat(part), asFloat(whole)
+	if w <= 0 {
+		return ""
+	}
+	share := 100 * p / w
+	if share > 99.9 && share < 100 { // 100 % means all
+		share = 99.9
+	}
+	if share == math.Trunc(share) {
+		return fmt.Sprintf("%.0f %%", share)
+	}
+	return fmt.Sprintf("%.1f %%", share)
+}
+
+func asFloat(n any) float64 {
+	f, _ := strconv.ParseFloat(fmt.Sprint(n), 64)
+	return f
+}
+
+// indented is JSON for people: indented, its text else as it is. What is no JSON stays as it is.
+func indented(raw jobs.Raw) string {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
+}
+
+// shortID is enough of an id to tell it from others: its start, which is when, and its end.
+func shortID(id jobs.ID) string {
+	text := id.String()
+	return text[:8] + "…" + text[len(text)-6:]
+}

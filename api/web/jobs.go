@@ -1,0 +1,3 @@
+package web
+
+func jobPages() []page { return nil }

@@ -1,0 +1,3 @@
+package web
+
+func rulePages() []page { return nil }

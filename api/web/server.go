@@ -1,0 +1,3 @@
+package web
+
+func serverPages() []page { return nil }

@@ -1,0 +1,3 @@
+package web
+
+func sharingPages() []page { return nil }
