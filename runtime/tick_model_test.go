@@ -36,7 +36,7 @@ func scan(zone string, free bool, match func(w wall) bool) (ticks []jobs.Time) {
 	}
 	at := monthFrom.AddDate(0, 0, -3)
 	seen := number(at)
-	for range (monthDays + 5) * 24 * 60 {
+	for range (3 + monthDays + monthAfter) * 24 * 60 {
 		at = at.Add(time.Minute)
 		n := number(at)
 		found := match(wallAt(n)) && (free || n > seen)

@@ -22,6 +22,9 @@ var monthFrom, monthDays = func() (time.Time, int) {
 	return time.Date(2000, 3, 15, 0, 0, 0, 0, time.UTC), 31
 }()
 
+// monthAfter is how many days past its end an outage that began in the month may last, and some.
+const monthAfter = 4
+
 // monthly are the schedules of the month, each with the texts that edits change between.
 func monthly() []*modelSchedule {
 	// at is each hour that n divides, at a minute.
@@ -42,7 +45,7 @@ func monthly() []*modelSchedule {
 	}
 	every := func(length time.Duration, from time.Time) modelText {
 		text := modelText{doc: fmt.Sprintf(`"every":%q,"start":%q`, length, from.Format(time.RFC3339))}
-		for at := from; at.Before(monthFrom.AddDate(0, 0, monthDays+1)); at = at.Add(length) {
+		for at := from; at.Before(monthFrom.AddDate(0, 0, monthDays+monthAfter)); at = at.Add(length) {
 			text.ticks = append(text.ticks, jobs.TimeOf(at))
 		}
 		return text
