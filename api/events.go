@@ -26,12 +26,16 @@ func eventParams() []param {
 			name: "after", integer: true, wrong: wrongEvent,
 			doc: "only what comes after the event of this id; 0: all that is kept",
 		},
+		{
+			name: "live", enum: []string{"1"}, wrong: wrongLive,
+			doc: "1: a stream tells " + jobs.EventRunChanged + " too, whenever a run is made or changes, as it happens",
+		},
 	}, paging...)
 }
 
 func wrongEventType(values []string) string {
 	for name := range strings.SplitSeq(strings.Join(values, ","), ",") {
-		if !slices.Contains(jobs.EventTypes, name) {
+		if !slices.Contains(jobs.EventTypes, name) && name != jobs.EventRunChanged {
 			return "want one of " + strings.Join(jobs.EventTypes, ", ")
 		}
 	}
@@ -43,6 +47,19 @@ func wrongEvent(values []string) string {
 		return "want the id of an event: a number such as 412, or 0 for all that is kept"
 	}
 	return ""
+}
+
+func wrongLive(values []string) string {
+	if values[0] != "1" {
+		return "want 1, or leave it out"
+	}
+	return ""
+}
+
+// wants reports whether the caller wants events of a type.
+func (c *call) wants(name string) bool {
+	types := c.eventTypes()
+	return types == nil || slices.Contains(types, name)
 }
 
 // wrongLastEvent lets an empty header pass: it is as good as none.
@@ -66,6 +83,9 @@ func getEvents(c *call) error {
 	if names(c.Request(), "application/json") && !names(c.Request(), "text/event-stream") {
 		return c.listEvents()
 	}
+	if c.wants(jobs.EventRunChanged) && len(c.query["type"]) > 0 && !c.query.Has("live") {
+		return fault("query.type", "%s is told where live=1 is", jobs.EventRunChanged)
+	}
 	for _, name := range []string{"limit", "cursor"} {
 		if c.query.Has(name) {
 			return fault("query."+name, "belongs to a list: send Accept: application/json for one")
@@ -79,6 +99,9 @@ func getEvents(c *call) error {
 }
 
 func (c *call) listEvents() error {
+	if c.query.Has("live") {
+		return fault("query.live", "belongs to a stream: what it tells is kept nowhere")
+	}
 	page := c.page()
 	f := store.EventFilter{Types: c.eventTypes(), Allowed: c.who.Jobs}
 	f.After, _ = strconv.ParseInt(c.query.Get("after"), 10, 64)
@@ -117,9 +140,18 @@ func (c *call) followEvents() error {
 	}
 	defer out.stop()
 	t := &teller{events: out, types: c.eventTypes()}
-	for err = t.start(newest); err == nil; err = t.tell() {
+	var runs *runTeller
+	if c.query.Has("live") && c.wants(jobs.EventRunChanged) {
+		f, stop := c.s.rt.Follow()
+		defer stop()
+		runs = &runTeller{events: out, follower: f}
+	}
+	for err = t.start(newest); err == nil; {
 		select {
 		case <-changed:
+			err = t.tell()
+		case <-runs.due():
+			err = runs.tell()
 		case <-out.ctx.Done():
 			return nil
 		}

@@ -308,7 +308,7 @@ func TestWhatIsWrongWithACallForEventsIsTold(t *testing.T) {
 		{"?limit=5", "query.limit: belongs to a list: send Accept: application/json", stream},
 		{"?cursor=5", "query.cursor: belongs to a list: send Accept: application/json", []string{"Accept", "*/*"}},
 		{"?cursor=x", "query.cursor: not a cursor of this list", nil},
-		{"?types=a", "query.types: unknown: this route knows type, after, limit, cursor", nil},
+		{"?types=a", "query.types: unknown: this route knows type, after, live, limit, cursor", nil},
 	} {
 		if got := ts.call("GET", "/v1/events"+c.query, "", c.headers...).problem(probInvalid); !strings.Contains(got, c.want) {
 			t.Errorf("%q %q: %q, want %q", c.query, c.headers, got, c.want)

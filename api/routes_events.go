@@ -18,6 +18,10 @@ func eventRoutes() []*route {
 			"comment says how many, and the oldest that is kept follows. Where there is no such event " +
 			"yet, which happens when an older file was put in place, a comment says so, and what comes " +
 			"from now on follows. Where both are given Last-Event-ID counts.\n\n" +
+			"With live=1 a stream also tells run.changed, with data RunChanged, whenever a run is made, starts, ends, " +
+			"waits or says how far it is: of each run at most four times a second, as it stands then. These are kept " +
+			"nowhere and have no id in the stream. Of more than 500 that change at once the rest is told by one event " +
+			"whose run is null, as is a change of very many, such as a pause: look again then.\n\n" +
 			"A token that is narrowed to some jobs gets the events of those jobs alone. Events of what " +
 			"runs share, such as dependencies, belong to no job. Revoking the token ends its streams.",
 		headers: []param{{

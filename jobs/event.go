@@ -22,7 +22,10 @@ const (
 	EventBackupStale      = "backup.stale"
 )
 
-// EventTypes are all of them.
+// EventRunChanged is told to those who follow what happens now (live=1), and kept nowhere.
+const EventRunChanged = "run.changed"
+
+// EventTypes are all that are kept.
 var EventTypes = []string{
 	EventRunFailed, EventRunRecovered, EventRunSucceeded, EventRunLong, EventRunInterrupted, EventScheduleLate,
 	EventScheduleMissed, EventGroupPartial, EventQueueStuck, EventFailuresMany, EventDependencyOpened,

@@ -57,6 +57,18 @@ type RunSucceeded struct {
 	Schedule    *string           `json:"schedule" doc:"The whole name of the schedule that made it; null: none"`
 }
 
+// RunChanged is the data of EventRunChanged: how a run stands that was made, or has changed. Without a run it says
+// that many have changed: look again at whatever you show.
+type RunChanged struct {
+	Run      ID        `json:"run" doc:"That changed; null: many did"`
+	Job      *string   `json:"job" doc:"Whose run it is; null: many changed"`
+	State    string    `json:"state,omitempty" doc:"As in the run; left out: many changed"`
+	Attempt  int       `json:"attempt,omitempty" doc:"Executions so far"`
+	Group    ID        `json:"group" doc:"The run of the group it belongs to; null: none"`
+	Schedule *string   `json:"schedule" doc:"The whole name of the schedule that made it; null: none"`
+	Progress *Progress `json:"progress" doc:"The last it has said; null: nothing"`
+}
+
 // AlertUndelivered is the data of EventAlertUndelivered: what an alert was to tell of was told to nobody.
 type AlertUndelivered struct {
 	Alert       string      `json:"alert" doc:"Its name"`
@@ -92,6 +104,7 @@ var EventData = []any{
 	RunFailed{},
 	RunRecovered{},
 	RunSucceeded{},
+	RunChanged{},
 	AlertUndelivered{},
 	DependencyOpened{},
 	DependencyClosed{},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"nightshift/jobs"
@@ -30,13 +31,16 @@ type hub struct {
 	watchers  map[jobs.ID]map[chan struct{}]struct{} // of one run
 	listeners map[chan struct{}]struct{}             // of events that are kept
 	readers   map[chan Event]struct{}
-	cascade   chan struct{} // capacity 1
+	followers map[*Follower]struct{} // of all runs
+	followed  atomic.Int32           // how many followers there are
+	cascade   chan struct{}          // capacity 1
 }
 
 func (h *hub) init() {
 	h.watchers = map[jobs.ID]map[chan struct{}]struct{}{}
 	h.listeners = map[chan struct{}]struct{}{}
 	h.readers = map[chan Event]struct{}{}
+	h.followers = map[*Follower]struct{}{}
 	h.cascade = make(chan struct{}, 1)
 }
 
@@ -63,6 +67,7 @@ func (h *hub) changed(id jobs.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	signal(h.watchers[id])
+	h.tellFollowers(id)
 }
 
 // changedAll lets everybody look again, after a change of many runs at once.
@@ -72,6 +77,7 @@ func (h *hub) changedAll() {
 	for _, w := range h.watchers {
 		signal(w)
 	}
+	h.tellFollowers()
 }
 
 // cascaded tells that the store has ended runs along with another one, which of them nobody was told.

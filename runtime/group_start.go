@@ -274,9 +274,21 @@ func (r *Runtime) draftMerge(
 // maxToldMembers is how many members a log names that were made failed.
 const maxToldMembers = 10
 
-// membersMade tells of members that were made failed.
+// membersOf are the runs that a start has made.
+func membersOf(start *store.GroupStart) []jobs.ID {
+	ids := make([]jobs.ID, 0, len(start.Members))
+	for i := range start.Members {
+		if run := start.Members[i].Sub.Run; run != nil {
+			ids = append(ids, run.ID)
+		}
+	}
+	return ids
+}
+
+// membersMade tells of members, and of those among them that were made failed.
 func (r *Runtime) membersMade(group *jobs.Run, start *store.GroupStart) {
 	failed := 0
+	r.hub.made(membersOf(start)...)
 	for i := range start.Members {
 		run := start.Members[i].Sub.Run
 		if run == nil || run.State != jobs.Failed {

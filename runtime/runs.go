@@ -199,6 +199,9 @@ func (r *Runtime) Requeue(ctx context.Context, rq store.Requeue) (store.Submitte
 	}
 	out, err := r.store.Requeue(ctx, rq)
 	r.hub.changed(rq.Of)
+	if err == nil {
+		r.hub.made(out.ID)
+	}
 	return out, r.wrote(err)
 }
 

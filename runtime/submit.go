@@ -35,6 +35,7 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 		return nil, err
 	}
 	out := make([]Submitted, len(made))
+	r.hub.made(newOf(made)...)
 	for i, m := range made {
 		out[i].Submitted = m
 		if m.Duplicate {
@@ -49,6 +50,17 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 		r.explain(run)
 	}
 	return out, nil
+}
+
+// newOf are the runs that were made, and not found.
+func newOf(made []store.Submitted) []jobs.ID {
+	ids := make([]jobs.ID, 0, len(made))
+	for i := range made {
+		if !made[i].Duplicate {
+			ids = append(ids, made[i].ID)
+		}
+	}
+	return ids
 }
 
 // Refusal is the error that Submit would give, for requests that must not be made whatever it is:

@@ -186,6 +186,9 @@ func (r *Runtime) tellTicks(d *store.Decision, got *store.Decided) {
 	}
 	for i := range got.Ran {
 		r.tellTick(s, tickOf(d, i), &got.Ran[i])
+		if got.Ran[i].Outcome != "" && !got.Ran[i].Made.ID.IsNil() {
+			r.hub.made(got.Ran[i].Made.ID)
+		}
 	}
 	for _, id := range got.Cancelled {
 		r.endedIdle(id)

@@ -85,6 +85,8 @@ type History interface {
 	// the start of an id, runs whose id begins so come before those that have Q elsewhere. A
 	// page may hold fewer than asked for, also none, while there is a cursor to go on with.
 	Runs(ctx context.Context, f RunFilter, p Page) ([]*jobs.Run, string, error)
+	// Listed are runs as Runs has them, in the order of their ids here; those that are not kept are left out.
+	Listed(ctx context.Context, ids []jobs.ID) ([]*jobs.Run, error)
 	// Log reads the kept output of a run, oldest first, piece by piece. piece may be slow: it is
 	// called outside of transactions.
 	Log(ctx context.Context, id jobs.ID, piece func(LogPiece) error) error

@@ -94,6 +94,23 @@ func listedRun(tx Tx, id jobs.ID) (run *jobs.Run, err error) {
 	return run, nil
 }
 
+// Listed implements store.History.
+func (s *Store) Listed(ctx context.Context, ids []jobs.ID) (runs []*jobs.Run, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		for _, id := range ids {
+			run, err := listedRun(tx, id)
+			if err != nil {
+				return err
+			}
+			if run != nil {
+				runs = append(runs, run)
+			}
+		}
+		return nil
+	})
+	return runs, err
+}
+
 // scanListed reads runColumns and listedColumns.
 func scanListed(r Row) (*jobs.Run, error) {
 	run, err := scanRun(r)
