@@ -1,0 +1,279 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// navigation are the pages that every page leads to.
+var navigation = []string{
+	"/", "/runs", "/failures", "/jobs", "/schedules", "/groups", "/dependencies", "/queues", "/rules", "/alerts", "/server",
+}
+
+// known are the sorts of pages that there are: a crawl that does not come to one has lost a link.
+var known = append([]string{
+	"/runs/{id}", "/jobs/{name}", "/failures/{id}", "/failures/groups", "/failures/groups/{name}", "/failures/orders/{id}",
+	"/groups/{id}", "/schedules/{name}", "/dependencies/{name}", "/alerts/{name}", "/tokens", "/secrets", "/sessions", "/audit",
+}, navigation...)
+
+// mostPages bounds a crawl, and mostAlike how many pages of one sort it looks at beside those it began with.
+const (
+	mostPages = 220
+	mostAlike = 2
+)
+
+var uuid = regexp.MustCompile(`/[0-9a-f]{8}-[0-9a-f-]{27}`)
+
+// sortOf is what pages have in common: the path without ids and names, and which filters are set.
+func sortOf(path string) string {
+	u, err := url.Parse(path)
+	if err != nil {
+		return path
+	}
+	p := uuid.ReplaceAllString(u.Path, "/{id}")
+	for _, list := range []string{"/failures/groups/", "/jobs/", "/schedules/", "/dependencies/", "/alerts/", "/queues/", "/tokens/", "/secrets/"} {
+		if name, ok := strings.CutPrefix(p, list); ok && name != "" && !strings.HasPrefix(name, "{") {
+			_, rest, _ := strings.Cut(name, "/")
+			p = strings.TrimSuffix(list+"{name}/"+rest, "/")
+		}
+	}
+	names := []string{}
+	for name := range u.Query() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(names) > 0 {
+		p += "?" + strings.Join(names, "&")
+	}
+	return p
+}
+
+// crawl visits pages and those that they link to, and has look look at each.
+func (b *tab) crawl(from []string, look func(path string)) (sorts map[string]int) {
+	b.t.Helper()
+	sorts = map[string]int{}
+	given := map[string]bool{}
+	for _, path := range from {
+		given[path] = true
+	}
+	seen, queue := map[string]bool{}, slices.Clone(from)
+	for len(queue) > 0 && len(seen) < mostPages {
+		path := queue[0]
+		queue = queue[1:]
+		if seen[path] || !given[path] && sorts[sortOf(path)] >= mostAlike {
+			continue
+		}
+		seen[path] = true
+		sorts[sortOf(path)]++
+		b.visit(path)
+		look(path)
+		for _, link := range b.links() {
+			if !seen[link] && sorts[sortOf(link)] < mostAlike {
+				queue = append(queue, link)
+			}
+		}
+	}
+	return sorts
+}
+
+// links are those of the page that lead to other pages. One that leads to another site, or is a script, is a fault.
+func (b *tab) links() (paths []string) {
+	b.t.Helper()
+	var hrefs []string
+	_ = json.Unmarshal([]byte(ask[string](b, `JSON.stringify([...document.querySelectorAll('a[href]')].map(a => a.href))`)), &hrefs)
+	for _, href := range hrefs {
+		u, err := url.Parse(href)
+		if err != nil || u.Host != b.lab.server.Addr || u.Scheme != "http" {
+			b.fault(fmt.Sprintf("%s links to %s", ask[string](b, "location.pathname"), href))
+			continue
+		}
+		if strings.HasPrefix(u.Path, "/v1/") || strings.HasPrefix(u.Path, "/static/") || strings.HasSuffix(u.Path, "/log") ||
+			slices.Contains([]string{"/docs", "/metrics", "/openapi.json", "/healthz", "/readyz"}, u.Path) {
+			continue
+		}
+		u.Fragment = ""
+		paths = append(paths, u.RequestURI())
+	}
+	return paths
+}
+
+func TestEveryPageShowsHostileTextAsText(t *testing.T) {
+	l := need(t)
+	w := l.everything(t)
+	b := l.signedIn(t)
+	b.expect("status of 422") // filters that are none
+	b.expect("status of 404") // names that nobody has
+	shows := map[string]bool{}
+	sorts := b.crawl(append(slices.Clone(navigation), w.paths...), func(path string) {
+		if title := ask[string](b, "document.querySelector('h1')?.innerText || ''"); title == "" || strings.Contains(title, "could not be made") {
+			t.Errorf("%s: %s", path, ask[string](b, "document.body.innerText"))
+		} else if title == "There is no such page" && !strings.ContainsAny(path, "?%") {
+			t.Errorf("%s is linked, and is not there", path)
+		}
+		if made := ask[int](b, "document.querySelectorAll('.hostile').length"); made > 0 {
+			t.Errorf("%s: hostile text has become %d elements: %s", path, made, ask[string](b, "document.querySelector('.hostile').outerHTML"))
+		}
+		text := ask[string](b, "document.body.innerText + [...document.querySelectorAll('input, textarea')].map(f => f.value).join(' ')")
+		if strings.Contains(text, "49hostile") {
+			t.Errorf("%s: an expression in the text was worked out", path)
+		}
+		if strings.Contains(text, "class=hostile") {
+			shows[sortOf(path)] = true
+		}
+		if foreign := ask[string](b, `[...document.querySelectorAll('form')].map(f => f.action).filter(a => !a.startsWith(location.origin + '/')).join(' ')`); foreign != "" {
+			t.Errorf("%s has a form that goes to %s", path, foreign)
+		}
+	})
+	for _, sort := range known {
+		if sorts[sort] == 0 {
+			t.Errorf("no link led to %s", sort)
+		}
+	}
+	for _, sort := range []string{"/runs", "/runs/{id}", "/jobs/{name}", "/failures", "/failures/{id}", "/schedules/{name}", "/dependencies/{name}"} {
+		if !shows[sort] {
+			t.Errorf("no page %s shows the text that somebody wrote there", sort)
+		}
+	}
+	t.Logf("%d sorts of pages", len(sorts))
+}
+
+// forms are the widths and colours in which pages are looked at. With all: axe holds the page against all its
+// rules, else only against those that colours decide.
+var forms = []struct {
+	name  string
+	width int64
+	theme string
+	all   bool
+}{
+	{"desktop, light", 1280, "light", true},
+	{"desktop, dark", 1280, "dark", false},
+	{"phone, dark", 390, "dark", false},
+	{"phone, light", 390, "light", true},
+}
+
+// widest is what reaches past the right end of the page.
+const widest = `(() => {
+	const end = document.documentElement.clientWidth;
+	return [...document.querySelectorAll('main *, header *, footer *')].filter(e => {
+		if (e.getBoundingClientRect().right <= end + 1 || !e.checkVisibility()) return false;
+		for (let p = e.parentElement; p; p = p.parentElement) if (getComputedStyle(p).overflowX !== 'visible') return false;
+		return true;
+	}).slice(-1).map(e => e.outerHTML.slice(0, 200)).join('');
+})()`
+
+// each sort of page once, in all forms.
+func (b *tab) inAllForms(from []string, look func(path, form string, all bool)) {
+	b.t.Helper()
+	done := map[string]bool{}
+	b.crawl(from, func(path string) {
+		sort := sortOf(path)
+		if u, _, hasQuery := strings.Cut(sort, "?"); done[sort] || hasQuery && done[u] {
+			return
+		}
+		done[sort] = true
+		for _, form := range forms {
+			b.size(form.width)
+			b.prefers(form.theme)
+			look(path, form.name, form.all)
+		}
+	})
+}
+
+func TestNoPageIsWiderThanAPhone(t *testing.T) {
+	l := need(t)
+	w := l.everything(t)
+	b := l.signedIn(t)
+	b.size(390)
+	b.expect("status of 422")
+	b.expect("status of 404")
+	b.crawl(append(slices.Clone(navigation), w.paths...), func(path string) {
+		if width := ask[int](b, "document.documentElement.scrollWidth"); width > 390 {
+			t.Errorf("%s is %d pixels wide on a phone of 390: %s", path, width, ask[string](b, widest))
+		}
+	})
+}
+
+// axe runs axe-core and gives what it finds that keeps people from using the page.
+const axe = `(async (all) => {
+	const options = {resultTypes: ['violations']};
+	if (!all) options.runOnly = {type: 'rule', values: ['color-contrast', 'link-in-text-block']};
+	const found = await axe.run(document, options);
+	return JSON.stringify(found.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v =>
+		v.id + ' (' + v.impact + '): ' + v.help + '; ' + v.nodes.length + ' × ' + v.nodes.slice(0, 2).map(n =>
+			n.html.slice(0, 160) + ' — ' + n.any.concat(n.all, n.none).map(c => c.message).slice(0, 1).join('')).join(' | ')));
+})`
+
+func TestAxeFindsNoSeriousFaultOnAnyPage(t *testing.T) {
+	l := need(t)
+	if l.axe == "" {
+		t.Skip("axe-core is not installed: scripts/check-browser gets it by npm, and names it in NIGHTSHIFT_AXE")
+	}
+	w := l.everything(t)
+	b := l.signedIn(t)
+	b.expect("status of 422")
+	b.expect("status of 404")
+	from := append(slices.Clone(navigation), w.paths...)
+	said := map[string]bool{}
+	b.inAllForms(from, func(path, form string, all bool) {
+		if ask[string](b, "typeof axe") == "undefined" {
+			ctx, cancel := b.within()
+			defer cancel()
+			if err := chromedp.Do(ctx, chromedp.Evaluate[chromedp.Void](l.axe)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var found []string
+		if text := ask[string](b, fmt.Sprintf("%s(%v)", axe, all)); json.Unmarshal([]byte(text), &found) != nil {
+			t.Errorf("%s (%s): axe did not answer: %q", path, form, text)
+		}
+		for _, fault := range found {
+			rule, _, _ := strings.Cut(fault, "; ")
+			if !said[rule+form+sortOf(path)] {
+				said[rule+form+sortOf(path)] = true
+				t.Errorf("%s (%s): %s", path, form, fault)
+			}
+		}
+	})
+}
+
+func TestTheLabHearsWhatPagesMustNotDo(t *testing.T) {
+	l := need(t)
+	b := l.signedIn(t)
+	for name, script := range map[string]string{
+		"CANARY":                    `document.createElement('p'), window.canary('x')`,
+		"a dialog":                  `setTimeout(() => alert('x'), 0), 1`,
+		"CSP":                       `document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=canary(1)>'), 1`,
+		"a request to another host": `new Image().src = 'http://localhost:9/x', 1`,
+		"a script failed":           `setTimeout(() => { throw new Error('x') }, 0), 1`,
+		"404":                       `fetch('/nowhere'), 1`,
+	} {
+		b.visit("/runs")
+		heard := func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			for _, f := range b.faults {
+				if strings.Contains(f, name) {
+					return true
+				}
+			}
+			return false
+		}
+		ask[any](b, "("+script+", 1)")
+		within(t, name+" to be heard", heard)
+		b.mu.Lock()
+		b.faults = nil
+		b.mu.Unlock()
+	}
+	time.Sleep(100 * time.Millisecond) // what belongs to the last one
+	b.mu.Lock()
+	b.faults = nil
+	b.mu.Unlock()
+}

@@ -1,0 +1,107 @@
+package browser
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"nightshift/scripts/internal/rig"
+)
+
+func TestAWrongTokenIsToldAndARightOneSignsIn(t *testing.T) {
+	b := need(t).open(t)
+	b.expect("401") // what the browser says of the page that refuses
+	b.visit("/runs")
+	b.fill("input[name=token]", "ns_wrong")
+	b.press("Sign in")
+	b.sees("This token is not known")
+	b.fill("input[name=token]", rig.Token)
+	b.press("Sign in")
+	b.at("/runs")
+	b.sees("Signed in as")
+	if cookies := ask[string](b, "document.cookie"); strings.Contains(cookies, "session") {
+		t.Errorf("a script can read the session: %s", cookies)
+	}
+	b.press("Sign out")
+	b.at("/sign-in")
+	b.visit("/runs")
+	b.at("/runs")
+	b.until("be asked to sign in", "document.querySelector('input[name=token]')")
+}
+
+func TestThePageIsInTheColoursAndTheZoneThatWereChosen(t *testing.T) {
+	l := need(t)
+	l.job(t, named(t, "job"), script("echo hello"))
+	l.run(t, named(t, "job"), nil)
+	b := l.signedIn(t)
+	b.visit("/runs")
+	zone := func(mode string) {
+		b.fill("select[name=times]", mode)
+		b.press("footer form[action='/times'] button")
+	}
+	zone("utc")
+	b.until("times in UTC", "[...document.querySelectorAll('main time')].some(t => t.innerText.includes('UTC'))")
+	zone("viewer")
+	b.until("a choice that was kept", "document.querySelector('select[name=times]').value === 'viewer'")
+
+	ground := func() string { return ask[string](b, "getComputedStyle(document.body).backgroundColor") }
+	b.prefers("light")
+	light := ground()
+	b.fill("select[name=theme]", "dark")
+	b.press("footer form[action='/theme'] button")
+	b.until("dark colours", "document.documentElement.dataset.theme === 'dark'")
+	if dark := ground(); dark == light {
+		t.Errorf("dark is %s, as light", dark)
+	}
+	b.visit("/")
+	b.until("dark colours on the next page", "document.documentElement.dataset.theme === 'dark'")
+}
+
+func TestASessionThatIsRevokedElsewhereEndsThePage(t *testing.T) {
+	l := need(t)
+	var made struct{ Secret string }
+	name := named(t, "token")
+	l.call(t, "POST", "/v1/tokens", fields{"name": name, "scopes": []string{"read"}}, &made)
+	b := l.open(t)
+	b.expect("401")
+	b.signIn(made.Secret)
+	b.visit("/runs")
+	l.call(t, "DELETE", "/v1/tokens/"+name, nil, nil)
+	l.job(t, named(t, "job"), script("true"))
+	l.run(t, named(t, "job"), nil) // what the page would show
+	b.press("header a[href='/failures'], a[href='/failures']")
+	b.until("be asked to sign in", "document.querySelector('input[name=token]')")
+}
+
+func TestWhoMayOnlyReadIsOfferedNothingElse(t *testing.T) {
+	l := need(t)
+	job := named(t, "job")
+	l.job(t, job, script("exit 1"))
+	run := l.run(t, job, nil)
+	var made struct{ Secret string }
+	l.call(t, "POST", "/v1/tokens", fields{"name": named(t, "token"), "scopes": []string{"read"}}, &made)
+	b := l.open(t)
+	b.signIn(made.Secret)
+	for _, path := range []string{"/jobs/" + job, "/runs/" + run.ID, "/failures", "/failures/" + run.ID, "/schedules", "/dependencies", "/queues", "/alerts"} {
+		b.visit(path)
+		b.sees("Signed in as")
+		const forms = `JSON.stringify([...document.querySelectorAll('main form')].filter(f => f.method === 'post').map(f => f.getAttribute('action')))`
+		var offered []string
+		_ = json.Unmarshal([]byte(ask[string](b, forms)), &offered)
+		for _, action := range offered {
+			if !harmless(action) {
+				t.Errorf("%s offers %s", path, action)
+			}
+		}
+	}
+}
+
+// harmless reports whether a form changes nothing of the server.
+func harmless(action string) bool {
+	for _, part := range []string{"/check", "/preview", "/backtest", "/rules", "/times", "/theme"} {
+		if strings.HasPrefix(action, part) || strings.HasSuffix(action, part) {
+			return true
+		}
+	}
+	return false
+}
