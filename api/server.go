@@ -102,7 +102,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		}
 		return renderDocs(s.routes, spec)
 	})
-	s.pages, err = web.New(web.Config{Version: cfg.Version, Now: s.rt.Now, Log: log})
+	s.pages, err = web.New(web.Config{Version: cfg.Version, URL: cfg.URL, Now: s.rt.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
@@ -150,30 +149,11 @@ func (cmd jobsVersionsCmd) Run(s *session) error {
 		rows := make([][]string, len(list.Items))
 		for i := range list.Items {
 			v := &list.Items[i]
-			rows[i] = []string{fmt.Sprint(v.Version), clock(v.CreatedAt), words.Short(workOf(v.Spec), 80)}
+			rows[i] = []string{fmt.Sprint(v.Version), clock(v.CreatedAt), words.Short(words.Work(v.Spec), 80)}
 		}
 		s.out.table([]string{"VERSION", "CREATED", "EXECUTES"}, rows)
 		s.more(list.Next)
 	})
-}
-
-// workOf says in short what a version executes.
-func workOf(spec jobs.Spec) string {
-	switch {
-	case spec.Webhook != nil:
-		method := spec.Webhook.Method
-		if method == "" {
-			method = "POST"
-		}
-		return method + " " + spec.Webhook.URL
-	case spec.Script != nil && spec.Script.Path != "":
-		return spec.Script.Path
-	case spec.Script != nil:
-		return spec.Script.Source
-	case spec.Mail != nil:
-		return "mail to " + strings.Join(spec.Mail.To, ", ")
-	}
-	return ""
 }
 
 type jobsUpgradeCmd struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"nightshift/api/client"
@@ -16,40 +17,55 @@ const liveEvery = time.Second
 // live tells a page that something has changed that it shows: an event changed, upon which the page reads itself
 // anew. ?run= and ?job= narrow it.
 func live(v *view) error {
+	var of about
+	if text := v.query("run"); text != "" {
+		id, err := jobs.ParseID(text)
+		if err != nil {
+			return &notFound{}
+		}
+		of.Run = id
+	}
+	if job := v.query("job"); job != "" {
+		of.Job = &job
+	}
 	out, err := openStream(v.w)
 	if err != nil {
 		return err
 	}
-	run, job := v.query("run"), v.query("job")
 	changes := make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(v.ctx())
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		defer cancel()
-		_, err := v.API.FollowEvents(ctx, client.EventFilter{Live: true}, func(e jobs.CloudEvent) error {
-			if run != "" && !concernsRun(&e, run) || job != "" && !concernsJob(&e, job) {
-				return nil
-			}
+		v.followChanges(ctx, changes, of)
+	}()
+	defer func() { cancel(); <-over }()
+	return out.tell(ctx, changes)
+}
+
+// followChanges signals when something has changed that concerns a run or a job, of whichever is given.
+func (v *view) followChanges(ctx context.Context, changes chan<- struct{}, of about) {
+	_, err := v.API.FollowEvents(ctx, client.EventFilter{Live: true}, func(e jobs.CloudEvent) error {
+		if of.concernedBy(&e) {
 			select {
 			case changes <- struct{}{}:
 			default:
 			}
-			return nil
-		}, nil)
-		if err != nil && !errors.Is(err, client.ErrCut) && ctx.Err() == nil {
-			v.site.cfg.Log.Warn("a page cannot follow what happens", "error", err)
 		}
-	}()
-	defer func() { <-over }()
-	defer cancel()
-	return out.tell(ctx, changes)
+		return nil
+	}, nil)
+	if err != nil && !errors.Is(err, client.ErrCut) && ctx.Err() == nil {
+		v.site.cfg.Log.Warn("a page cannot follow what happens", "error", err)
+	}
 }
 
 // stream is a stream of server-sent events.
 type stream struct {
-	w   http.ResponseWriter
 	out *http.ResponseController
+
+	mu sync.Mutex
+	w  http.ResponseWriter
 }
 
 func openStream(w http.ResponseWriter) (*stream, error) {
@@ -60,11 +76,22 @@ func openStream(w http.ResponseWriter) (*stream, error) {
 }
 
 func (s *stream) write(text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_ = s.out.SetWriteDeadline(time.Now().Add(writeWithin))
 	if _, err := s.w.Write([]byte(text)); err != nil {
 		return err
 	}
 	return s.out.Flush()
+}
+
+// send writes an event whose data is v as JSON, which holds no line break.
+func (s *stream) send(name, id string, v any) error {
+	text := "event: " + name + "\n"
+	if id != "" {
+		text += "id: " + id + "\n"
+	}
+	return s.write(text + "data: " + string(jobs.AppendJSON(nil, v)) + "\n\n")
 }
 
 // beatEvery is how often a stream without news shows that it is alive.
@@ -100,15 +127,18 @@ type about struct {
 	Group jobs.ID `json:"group"`
 }
 
-func aboutOf(e *jobs.CloudEvent) about {
-	var a about
-	_ = jobs.DecodeLenient(e.Data, &a) // an event of another shape concerns no run
-	return a
+// concernedBy reports whether an event may have changed what is shown of a run or of a job. One that names no run
+// may concern all.
+func (a about) concernedBy(e *jobs.CloudEvent) bool {
+	var of about
+	_ = jobs.DecodeLenient(e.Data, &of) // an event of another shape concerns no run
+	switch {
+	case e.Type == jobs.EventRunChanged && of.Run.IsNil():
+		return true
+	case !a.Run.IsNil():
+		return of.Run == a.Run || of.Group == a.Run
+	case a.Job != nil:
+		return textOf(of.Job) == *a.Job
+	}
+	return true
 }
-
-func concernsRun(e *jobs.CloudEvent, run string) bool {
-	a := aboutOf(e)
-	return a.Run.String() == run || a.Group.String() == run
-}
-
-func concernsJob(e *jobs.CloudEvent, job string) bool { return textOf(aboutOf(e).Job) == job }

@@ -55,7 +55,7 @@ func (t Times) Name() string { return t.zone().String() }
 // said in it.
 func (v *view) In(zone string) words.At {
 	if z := zoneOf(zone); z != nil && v.Times.Mode == "schedule" {
-		return words.At{Now: v.At.Now.In(z)}
+		return words.At{Now: v.At.Now.In(z), Zoned: true}
 	}
 	return v.At
 }

@@ -40,7 +40,7 @@ func withVisit(r *http.Request, v *Visit) *http.Request {
 func newView(s *Site, w http.ResponseWriter, r *http.Request) *view {
 	visit, _ := r.Context().Value(visitKey{}).(*Visit)
 	v := &view{Visit: visit, site: s, w: w, r: r, Times: timesOf(r)}
-	v.At = words.At{Now: s.cfg.Now().Std().In(v.Times.zone())}
+	v.At = words.At{Now: s.cfg.Now().Std().In(v.Times.zone()), Zoned: true}
 	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
 		v.Theme = c.Value
 	}
@@ -49,6 +49,9 @@ func newView(s *Site, w http.ResponseWriter, r *http.Request) *view {
 
 // Version is that of the program.
 func (v *view) Version() string { return v.site.cfg.Version }
+
+// URL is the base of links: where others call the server.
+func (v *view) URL() string { return v.site.cfg.URL }
 
 // ctx ends when the browser leaves, or the session.
 func (v *view) ctx() context.Context { return v.r.Context() }

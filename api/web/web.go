@@ -26,6 +26,7 @@ var ErrNotKnown = errors.New("not known")
 // Config is what a Site is made of.
 type Config struct {
 	Version string // of the program
+	URL     string // base of links, without a final slash
 	Now     func() jobs.Time
 	Log     *slog.Logger
 }

@@ -12,14 +12,25 @@ import (
 
 // At is when, and for whom, something is said: instants are told in the location of Now. The zero value
 // tells them in UTC.
-type At struct{ Now time.Time }
+type At struct {
+	Now   time.Time
+	Zoned bool // instants name their zone
+}
+
+// zone is the end of a layout.
+func (at At) zone() string {
+	if at.Zoned {
+		return " MST"
+	}
+	return ""
+}
 
 // Clock is an instant as it is shown: "2006-01-02 15:04:05" in the zone of Now, "" for none.
 func (at At) Clock(t jobs.Time) string {
 	if t == 0 {
 		return ""
 	}
-	return t.Std().In(at.Now.Location()).Format("2006-01-02 15:04:05")
+	return t.Std().In(at.Now.Location()).Format("2006-01-02 15:04:05" + at.zone())
 }
 
 // Clean makes a text of others fit for one line of a terminal: no control characters, no escape
@@ -83,7 +94,7 @@ func (at At) InWords(t jobs.Time) string {
 	if when.Year() != here.Year() || when.YearDay() != here.YearDay() {
 		layout = "2006-01-02 15:04:05"
 	}
-	return at.FromNow(t) + ", at " + when.Format(layout)
+	return at.FromNow(t) + ", at " + when.Format(layout+at.zone())
 }
 
 func CountOf(n int, word string) string {

@@ -1,0 +1,48 @@
+// The log of a run as it comes, on the one stream of its page. The server has written what there was; the stream goes
+// on from there, also after it was cut off.
+(function () {
+  'use strict';
+  var most = 512 * 1024; // characters in the page
+
+  function follow(log) {
+    var at = log.getAttribute('data-from'), held = log.textContent.length, wait = 1000;
+    function open() {
+      var source = new EventSource(log.getAttribute('data-stream') + '?from=' + at);
+      source.addEventListener('log', function (e) {
+        wait = 1000;
+        at = e.lastEventId;
+        var text = JSON.parse(e.data).text;
+        var atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
+        log.appendChild(document.createTextNode(text));
+        held += text.length;
+        while (held > most && log.childNodes.length > 1) {
+          held -= log.firstChild.length;
+          log.removeChild(log.firstChild);
+        }
+        if (atEnd) log.scrollTop = log.scrollHeight;
+      });
+      source.addEventListener('changed', refresh);
+      source.addEventListener('end', function () {
+        source.close();
+        refresh();
+      });
+      source.onerror = function () {
+        source.close();
+        setTimeout(open, wait);
+        wait = Math.min(30000, 2 * wait);
+      };
+    }
+    log.scrollTop = log.scrollHeight;
+    open();
+  }
+
+  function refresh() {
+    var live = document.getElementById('live');
+    if (live) htmx.trigger(live, 'refresh');
+  }
+
+  document.addEventListener('DOMContentLoaded', function () {
+    var log = document.getElementById('log');
+    if (log && log.hasAttribute('data-stream')) follow(log);
+  });
+})();
