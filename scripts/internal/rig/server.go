@@ -103,6 +103,9 @@ func freeAddr() (string, error) {
 // DB is the path of the database.
 func (s *Server) DB() string { return s.db }
 
+// PID is the process that Start started last.
+func (s *Server) PID() int { return s.process.pid }
+
 // Start starts the process and returns at once.
 func (s *Server) Start() error {
 	pidFile := filepath.Join(s.dir, "pid")
