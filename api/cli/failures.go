@@ -134,37 +134,11 @@ func (s *session) tableOfFailures(items []wire.FailureRow, now time.Time) {
 	for i := range items {
 		f := &items[i]
 		rows[i] = []string{
-			f.ID.String(), f.JobType, f.Status, fmt.Sprint(f.Retries), age(failedAt(f), now),
-			words.Short(failureText(f), 80),
+			f.ID.String(), f.JobType, f.Status, fmt.Sprint(f.Retries), words.Age(words.FailedAt(f), now),
+			words.Short(words.FailureText(f), 80),
 		}
 	}
 	s.out.table([]string{"FAILURE", "JOB", "STATUS", "RETRIES", "AGE", "ERROR"}, rows)
-}
-
-// failedAt is when it failed last; where no attempt was made, when it was made.
-func failedAt(f *wire.FailureRow) jobs.Time {
-	if f.LastAttemptAt != 0 {
-		return f.LastAttemptAt
-	}
-	return f.CreatedAt
-}
-
-func failureText(f *wire.FailureRow) string {
-	return words.Error(&jobs.Failure{Kind: jobs.FailureKind(f.ErrorKind), Type: f.ErrorType, Message: f.ErrorMessage})
-}
-
-// age says roughly how long ago something was.
-func age(t jobs.Time, now time.Time) string {
-	d := now.Sub(t.Std())
-	switch {
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%dd", int(d/(24*time.Hour)))
-	case d >= 2*time.Hour:
-		return fmt.Sprintf("%dh", int(d/time.Hour))
-	case d >= 2*time.Minute:
-		return fmt.Sprintf("%dm", int(d/time.Minute))
-	}
-	return fmt.Sprintf("%ds", max(0, int(d/time.Second)))
 }
 
 // countOpen counts the open failures, or those of a job; atLeast: there may be more.
@@ -233,8 +207,8 @@ func (cmd failuresGroupsCmd) Run(s *session) error {
 			}
 			failure := &jobs.Failure{Kind: jobs.FailureKind(g.ErrorKind), Type: g.ErrorType, Message: g.ErrorMessage}
 			rows[i] = []string{
-				g.Fingerprint, g.JobType, status, fmt.Sprint(g.Count), counted(g.Open), age(g.FirstAt, now),
-				age(g.LastAt, now), words.Short(words.Error(failure), 80),
+				g.Fingerprint, g.JobType, status, fmt.Sprint(g.Count), counted(g.Open), words.Age(g.FirstAt, now),
+				words.Age(g.LastAt, now), words.Short(words.Error(failure), 80),
 			}
 		}
 		s.out.table([]string{"FINGERPRINT", "JOB", "STATUS", "COUNT", "OPEN", "FIRST", "LAST", "ERROR"}, rows)

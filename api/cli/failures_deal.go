@@ -197,7 +197,7 @@ func (cmd failuresResolveCmd) Run(s *session) error {
 }
 
 func (s *session) printDealt(f *wire.FailureDetail) {
-	s.out.line("%s", words.Clean(standsAs(f, time.Now())))
+	s.out.line("%s", words.Clean(words.At{Now: time.Now()}.FailureStands(f)))
 }
 
 type failuresIgnoreCmd struct {

@@ -114,7 +114,7 @@ type orderTeller struct {
 }
 
 func (t *orderTeller) tell(o *wire.Order, now time.Time) {
-	line := orderText(o)
+	line := words.Order(o)
 	if t.s.out.json || line == t.last || !t.over && now.Sub(t.at) < tellEvery {
 		return
 	}
@@ -146,25 +146,9 @@ func (s *session) orderEnded(o *wire.Order) error {
 	return nil
 }
 
-// orderText is how an order stands, on one line.
-func orderText(o *wire.Order) string {
-	done := map[string]string{"requeue": "requeued", "resolve": "resolved", "ignore": "ignored"}[o.Action]
-	text := fmt.Sprintf("%s: %d of %d %s", o.State, o.Done, o.Count, done)
-	if o.Action == "requeue" {
-		text += fmt.Sprintf("; %d succeeded, %d failed, %d cancelled", o.Succeeded, o.Failed, o.Cancelled)
-		if open := o.Done - o.Succeeded - o.Failed - o.Cancelled; open > 0 {
-			text += fmt.Sprintf(", %d to go", open)
-		}
-	}
-	if o.Skipped > 0 {
-		text += fmt.Sprintf("; %d left as they were", o.Skipped)
-	}
-	return words.Clean(text)
-}
-
 // printOrder prints how an order stands, why it was called off, and what it has left.
 func (s *session) printOrder(o *wire.Order) {
-	s.out.line("%s.", orderText(o))
+	s.out.line("%s.", words.Order(o))
 	if o.Reason != nil {
 		s.out.line("It was stopped: %s.", words.Clean(*o.Reason))
 	}

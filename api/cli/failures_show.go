@@ -37,13 +37,13 @@ func failureID(text string) (jobs.ID, error) {
 
 // showFailure prints all that helps at two in the morning, what to do next last.
 func (s *session) showFailure(f *wire.FailureDetail) {
-	s.out.line("%s", words.Clean(standsAs(f, time.Now())))
+	s.out.line("%s", words.Clean(words.At{Now: time.Now()}.FailureStands(f)))
 	s.out.line("")
 	s.out.fields(
 		"failure", f.ID.String(),
 		"job", f.JobType,
 		"status", f.Status,
-		"error", failureText(&f.FailureRow),
+		"error", words.FailureText(&f.FailureRow),
 		"fingerprint", f.Fingerprint,
 		"created", clock(f.CreatedAt),
 		"last attempt", clock(f.LastAttemptAt),
@@ -125,50 +125,6 @@ func (s *session) showChain(f *wire.FailureDetail) {
 	s.out.table([]string{"RUN", "STATE", "TRIGGER", "BY", "CREATED", "NOTE"}, rows)
 }
 
-// standsAs says in a sentence what failed, and whether somebody has dealt with it.
-func standsAs(f *wire.FailureDetail, now time.Time) string {
-	count := "before its first attempt"
-	switch n := f.Retries + 1; {
-	case f.LastAttemptAt != 0 && n == 1:
-		count = "in its only attempt"
-	case f.LastAttemptAt != 0:
-		count = fmt.Sprintf("after %d attempts", n)
-	}
-	what := fmt.Sprintf("The run of %s failed %s, %s ago: %s. ", f.JobType, count, age(failedAt(&f.FailureRow), now),
-		failureText(&f.FailureRow))
-	switch f.Status {
-	case jobs.FailureOpen.String():
-		return what + "Nobody has dealt with it."
-	case jobs.FailureWillRetry.String():
-		return fmt.Sprintf("The run of %s has failed and is tried again at %s (%s): %s.", f.JobType,
-			clock(f.NextAttemptAt), words.At{Now: now}.FromNow(f.NextAttemptAt), failureText(&f.FailureRow))
-	case jobs.FailureRequeued.String():
-		if last := newest(f); last != nil {
-			return what + fmt.Sprintf("Run %s stands in its place and is %s.", last.ID, last.State)
-		}
-	case jobs.FailureIgnored.String():
-		if f.Until != 0 {
-			return what + "It is ignored until " + clock(f.Until) + byWhom(f) + "."
-		}
-	}
-	return what + "It is " + f.Status + byWhom(f) + "."
-}
-
-func byWhom(f *wire.FailureDetail) string {
-	if f.ResolvedBy == nil {
-		return ""
-	}
-	return ", by " + *f.ResolvedBy
-}
-
-// newest is the run at the end of the chain; nil: that is the failure itself.
-func newest(f *wire.FailureDetail) *wire.Run {
-	if n := len(f.Chain); n > 0 && f.Chain[n-1].ID != f.ID {
-		return &f.Chain[n-1]
-	}
-	return nil
-}
-
 // whatNext are commands and what they do.
 func whatNext(f *wire.FailureDetail) []string {
 	me, id := calledAs(), f.ID.String()
@@ -188,7 +144,7 @@ func whatNext(f *wire.FailureDetail) []string {
 			me + " cancel " + id, "try it no more",
 		}
 	case jobs.FailureRequeued.String():
-		if last := newest(f); last != nil && words.Ended(last) {
+		if last := words.InItsPlace(f); last != nil && words.Ended(last) {
 			do = []string{me + " failures show " + last.ID.String(), "the failure that is open in its place"}
 		} else if last != nil {
 			do = []string{me + " runs show " + last.ID.String(), "the run that stands in its place"}
