@@ -200,7 +200,7 @@ func (n *alertNote) message(source string) AlertMessage {
 		d.Run = n.Run
 	}
 	if !d.Run.IsNil() && source != "" {
-		d.URL = given(source + "/v1/runs/" + d.Run.String())
+		d.URL = given(source + "/runs/" + d.Run.String())
 	}
 	data := AppendJSON(nil, &d)
 	id := strconv.FormatInt(n.ID, 10)

@@ -57,7 +57,7 @@ func TestMessageHoldsWhatTheEventSaysBesides(t *testing.T) {
 	data.Miss("crm")
 	d.happen(&AlertEvent{Type: EventGroupPartial, Subject: RunSubject(run), Job: "nightly", Run: run, Data: data.Data()})
 	m := d.sent[0]
-	url := "https://jobs.example.com/v1/runs/" + run.String()
+	url := "https://jobs.example.com/runs/" + run.String()
 	if got := m.event.Data; string(got.Missing) != `["crm"]` || got.Run != run || *got.URL != url || got.Count != 1 ||
 		!strings.Contains(got.Note, "counts as true") {
 		t.Errorf("the message is %s", m.payload)

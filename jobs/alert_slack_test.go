@@ -87,7 +87,7 @@ func event(typ, subject, data string) Raw {
 const failedData = `{"job":"nightly-sync","run":"01936c2e-0000-7000-8000-000000000001","labels":{"team":"data","env":"prod"},
 	"error":{"kind":"exit","type":"ValueError","message":"bad row <7> & more"},"attempts":3,"count":1,
 	"first_at":"2026-11-30T02:00:03.000Z","last_at":"2026-11-30T02:00:03.000Z","missing":null,
-	"url":"https://jobs.example.com/v1/runs/01936c2e?a=1&b=2","test":false,"in_a_row":4,"schedule":"nightly-sync:default",
+	"url":"https://jobs.example.com/runs/01936c2e?a=1&b=2","test":false,"in_a_row":4,"schedule":"nightly-sync:default",
 	"fingerprint":"ab12","group":null}`
 
 func TestAFailureReadsWellInSlackAndInAMail(t *testing.T) {
@@ -96,7 +96,7 @@ func TestAFailureReadsWellInSlackAndInAMail(t *testing.T) {
 	wantSlack(t, body)
 	for _, want := range []string{
 		`"🔴 nightly-sync failed","type":"plain_text"`, `*error:* exit, ValueError`, `*labels:* env=prod, team=data`, `bad row &lt;7&gt; &amp; more`,
-		`<https://jobs.example.com/v1/runs/01936c2e?a=1&amp;b=2|Open the run>`, `*in a row:* 4`, `*attempts:* 3`,
+		`<https://jobs.example.com/runs/01936c2e?a=1&amp;b=2|Open the run>`, `*in a row:* 4`, `*attempts:* 3`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is not in\n%s", want, body)
@@ -115,7 +115,7 @@ run: 01936c2e-0000-7000-8000-000000000001
 Message:
   bad row <7> & more
 
-https://jobs.example.com/v1/runs/01936c2e?a=1&b=2
+https://jobs.example.com/runs/01936c2e?a=1&b=2
 
 https://jobs.example.com · run.failed · run/01936c2e · 2026-11-30 02:00:03 UTC · event 17
 `

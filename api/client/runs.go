@@ -126,16 +126,30 @@ var ErrCut = errors.New("the stream was cut off")
 // Follow copies a run's output as it comes, from an offset on, until the run has ended, and gives
 // the state it ended in. Where the stream is cut off (ErrCut), at is where to go on.
 func (c *Client) Follow(ctx context.Context, id jobs.ID, from int64, w io.Writer) (state string, at int64, err error) {
+	at = from
+	state, err = c.FollowLog(ctx, id, from, func(text string, behind int64) error {
+		at = behind
+		_, err := io.WriteString(w, text)
+		return err
+	})
+	return state, at, err
+}
+
+// FollowLog gives a run's output piece by piece as it comes, each with the offset behind it, from an offset on
+// until the run has ended, and then the state it ended in. Where the stream is cut off, the error is ErrCut.
+func (c *Client) FollowLog(
+	ctx context.Context, id jobs.ID, from int64, each func(text string, behind int64) error,
+) (state string, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if from > 0 {
 		header.Set("Last-Event-ID", strconv.FormatInt(from, 10))
 	}
 	res, err := c.send(ctx, call{method: "GET", path: runPath(id, "/log"), header: header})
 	if err != nil {
-		return "", from, err
+		return "", err
 	}
 	defer res.Body.Close()
-	at = from
+	at := from
 	err = eachEvent(res.Body, func(e event) error {
 		switch e.name {
 		case "log":
@@ -146,8 +160,7 @@ func (c *Client) Follow(ctx context.Context, id jobs.ID, from int64, w io.Writer
 			if n, err := strconv.ParseInt(e.id, 10, 64); err == nil {
 				at = n
 			}
-			_, err := io.WriteString(w, piece.Text)
-			return err
+			return each(piece.Text, at)
 		case "end":
 			var end wire.EndEvent
 			err := jobs.DecodeLenient(e.data, &end)
@@ -160,9 +173,9 @@ func (c *Client) Follow(ctx context.Context, id jobs.ID, from int64, w io.Writer
 		err = ErrCut
 	}
 	if err != nil {
-		return "", at, fmt.Errorf("follow the log of run %s: %w", id, err)
+		return "", fmt.Errorf("follow the log of run %s: %w", id, err)
 	}
-	return state, at, nil
+	return state, nil
 }
 
 // event is one server-sent event.

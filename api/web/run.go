@@ -1,10 +1,7 @@
 package web
 
 import (
-	"context"
-	"fmt"
 	"net/http"
-	"strconv"
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
@@ -78,58 +75,11 @@ func (v *view) readRun(id jobs.ID) (*shownRun, error) {
 	} else if p := problem(err); p == nil || p.Status != http.StatusNotFound {
 		return nil, err
 	}
+	if v.refresh() { // the log stands outside of the part that is read anew
+		return d, nil
+	}
 	d.Log, err = v.readLog(v.ctx(), id)
 	return d, err
-}
-
-// shownLog is the end of what a run has printed, as far as a page holds it.
-type shownLog struct {
-	Text string
-	Cut  int64 // bytes before it
-	At   int64 // where what comes next begins
-}
-
-// maxShownLog is how much of a log stands in a page; the rest can be downloaded.
-const maxShownLog = 64 << 10
-
-func (v *view) readLog(ctx context.Context, id jobs.ID) (shownLog, error) {
-	tail := &tailOf{limit: maxShownLog}
-	if err := v.API.Log(ctx, id, tail); err != nil {
-		return shownLog{}, err
-	}
-	var text plainer
-	return shownLog{
-		Text: text.plain(string(tail.kept())), Cut: tail.all - int64(len(tail.kept())), At: tail.all,
-	}, nil
-}
-
-// tailOf keeps the end of what is written to it.
-type tailOf struct {
-	limit int
-	all   int64
-	buf   []byte
-}
-
-func (t *tailOf) Write(p []byte) (int, error) {
-	t.all += int64(len(p))
-	t.buf = append(t.buf, p...)
-	if len(t.buf) > 2*t.limit {
-		t.buf = append(t.buf[:0], t.buf[len(t.buf)-t.limit:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tailOf) kept() []byte { return t.buf[max(0, len(t.buf)-t.limit):] }
-
-// downloadLog gives the log as the run printed it.
-func downloadLog(v *view, id jobs.ID) error {
-	if _, err := v.API.Run(v.ctx(), id, 0); err != nil {
-		return err
-	}
-	h := v.w.Header()
-	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", `attachment; filename="`+id.String()+`.log"`)
-	return v.API.Log(v.ctx(), id, v.w)
 }
 
 func cancelRun(v *view, id jobs.ID) error {
@@ -225,61 +175,4 @@ func notJSON(what, text string) *client.Problem {
 	return &client.Problem{Problem: wire.Problem{
 		Title: "The " + what + " is not JSON", Status: http.StatusUnprocessableEntity, Detail: err.Error() + ".",
 	}}
-}
-
-// timeline draws the attempts of a run, and the waits between them, along the time they took.
-type timeline struct {
-	Width, Height int
-	Bars          []bar
-	From, To      string
-}
-
-// bar is a stretch of a time line: an attempt, or a wait where Class is wait.
-type bar struct {
-	X, W  string
-	Class string
-	Label string
-}
-
-const lineWidth = 1000
-
-func timelineOf(run *wire.Run, at words.At) *timeline {
-	if run.Attempts == nil || len(*run.Attempts) == 0 {
-		return nil
-	}
-	begin, end := run.CreatedAt, run.FinishedAt
-	if first := (*run.Attempts)[0].StartedAt; run.RunAt > begin && run.RunAt <= first { // a delay says nothing
-		begin = run.RunAt
-	}
-	if end == 0 {
-		end = max(jobs.TimeOf(at.Now), run.NextAttemptAt)
-	}
-	whole := float64(max(1, end-begin))
-	t := &timeline{Width: lineWidth, Height: 34, From: at.Clock(begin), To: at.Clock(end)}
-	place := func(from, to jobs.Time, class, label string) {
-		x := float64(from-begin) / whole * lineWidth
-		w := max(3, float64(to-from)/whole*lineWidth) // what was short is still seen
-		x = min(x, lineWidth-w)
-		t.Bars = append(t.Bars, bar{fmt.Sprintf("%.1f", x), fmt.Sprintf("%.1f", w), class, label})
-	}
-	before := begin
-	for i := range *run.Attempts {
-		a := &(*run.Attempts)[i]
-		over, outcome := a.FinishedAt, "running"
-		if over == 0 {
-			over = jobs.TimeOf(at.Now)
-		}
-		if a.Outcome != nil {
-			outcome = *a.Outcome
-		}
-		if a.StartedAt > before {
-			place(before, a.StartedAt, "wait", "waited "+words.Roundly(a.StartedAt.Sub(before)))
-		}
-		place(a.StartedAt, over, outcome, "attempt "+strconv.Itoa(a.Number)+" "+outcome+", "+words.Roundly(over.Sub(a.StartedAt)))
-		before = over
-	}
-	if run.FinishedAt == 0 && run.NextAttemptAt > before {
-		place(before, run.NextAttemptAt, "wait", "waits until "+at.Clock(run.NextAttemptAt))
-	}
-	return t
 }

@@ -82,6 +82,9 @@ func (v *view) May(scope string) bool {
 // Whole reports whether the token is not narrowed to some jobs.
 func (v *view) Whole() bool { return v.Who != nil && v.Who.Jobs == nil }
 
+// refresh reports whether it is the live part of a page that is read anew.
+func (v *view) refresh() bool { return v.r.Header.Get("Hx-Request") != "" }
+
 // query is a parameter of the address.
 func (v *view) query(name string) string { return v.r.URL.Query().Get(name) }
 
@@ -200,7 +203,7 @@ func (v *view) keepSaid(said string) {
 
 func (v *view) takeSaid() {
 	c, err := v.r.Cookie(saidCookie)
-	if err != nil || v.Said != "" || v.r.Header.Get("Hx-Request") != "" {
+	if err != nil || v.Said != "" || v.refresh() {
 		return
 	}
 	if text, err := base64.RawURLEncoding.DecodeString(c.Value); err == nil {
