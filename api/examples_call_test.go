@@ -1,12 +1,15 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"nightshift/jobs"
+	"nightshift/store"
 )
 
 // stage makes what a call of the route needs and gives the parameters of its path.
@@ -52,6 +55,13 @@ func (ts *testServer) stage(r *route) map[string]string {
 			ts.call("PUT", "/v1/jobs/"+name, doc)
 		}
 	}
+	if r.id == "sign-in" {
+		t := store.Token{Name: "sample", Hash: HashSecret(sampleSecret), Scopes: []string{"read"}}
+		_, err := ts.rt.Store().PutToken(context.Background(), t, nil, store.By{Actor: "test"})
+		if err = errors.Join(err, ts.api.access.refresh(context.Background())); err != nil {
+			ts.t.Fatal(err)
+		}
+	}
 	if r.tag == "alerts" {
 		params["name"] = "data-failures"
 		ts.call("PUT", "/v1/jobs/mail-out", doc)
@@ -85,6 +95,8 @@ func (ts *testServer) stage(r *route) map[string]string {
 		params["id"] = ts.endedGroup()
 	} else if r.tag == "failures" {
 		ts.stageFailure(r, params)
+	} else if r.tag == "sessions" {
+		params["id"] = ts.call("POST", "/v1/sessions", `{"token":"`+ts.admin+`"}`, "Authorization", "").want(201).field("id")
 	} else if strings.Contains(r.path, ":id") {
 		params["id"] = ts.enqueue("nightly-sync", `{"delay":"1h"}`)
 	}

@@ -327,6 +327,8 @@ var samples = joined(map[sampleKey][]sample{
 	{id: "create-secret"}:             {{"api", "", jobs.Raw(`{"name": "SYNC", "value": "a-value-of-8-bytes-or-more"}`)}},
 	{id: "put-secret"}:                {{"api", "", jobs.Raw(`{"value": "a-value-of-8-bytes-or-more"}`)}},
 	{id: "rotate-key"}:                {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "create-link"}:               {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "sign-in"}:                   {{"token", "", jobs.Raw(`{"token": "` + sampleSecret + `"}`)}},
 	{id: "get-ready", status: 200}:    {{"ready", "", wire.Status{Status: "ready"}}},
 
 	{"get-events", 200, "text/event-stream"}:      {{"opened", "", sampleEventStream()}},

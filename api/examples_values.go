@@ -171,6 +171,16 @@ func sampleToken() wire.Token {
 	}
 }
 
+// sampleSecret is what a token looks like, and the code of a link.
+const sampleSecret = "ns_4fV1cZkq0n2m8TtYw5Jb9LhXs7Rd3Pu6Ae0Gi1Ko2Qs"
+
+func sampleSession() wire.Session {
+	return wire.Session{
+		ID: "5f0c2a9d41be77e3", Token: "deploy", Current: true, From: "127.0.0.1", Agent: "Mozilla/5.0 (X11; Linux x86_64)",
+		CreatedAt: sampleStart, LastUsed: sampleStart.Add(time.Hour), Until: sampleStart.Add(7 * 24 * time.Hour),
+	}
+}
+
 func sampleNewToken() wire.Token {
 	t := sampleToken()
 	t.LastUsed = 0
@@ -229,6 +239,14 @@ var typeSamples = map[reflect.Type]func() any{
 	reflect.TypeFor[wire.Token]():        func() any { return sampleToken() },
 	reflect.TypeFor[wire.Tokens](): func() any {
 		return wire.Tokens{Items: []wire.Token{sampleToken()}, Limit: 50}
+	},
+	reflect.TypeFor[wire.Session]():  func() any { return sampleSession() },
+	reflect.TypeFor[wire.Sessions](): func() any { return wire.Sessions{Items: []wire.Session{sampleSession()}, Limit: 50} },
+	reflect.TypeFor[wire.Link](): func() any {
+		return wire.Link{
+			Link:  "http://127.0.0.1:8700/sign-in?link=" + sampleSecret,
+			Until: sampleStart.Add(30 * time.Minute),
+		}
 	},
 	reflect.TypeFor[wire.SecretUse](): func() any {
 		return wire.SecretUse{

@@ -54,6 +54,7 @@ var tags = []*huma.Tag{
 	{Name: "secrets", Description: "Values that definitions name and nobody reads back"},
 	{Name: "events", Description: "What is worth telling, as it happens and for 90 days"},
 	{Name: "tokens", Description: "Who may call, and what"},
+	{Name: "sessions", Description: "Browsers that have signed in"},
 	{Name: "server", Description: "The server itself: its state, its audit, its description"},
 	{Name: "open", Description: "What answers without a token"},
 }

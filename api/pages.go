@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -41,15 +42,14 @@ func (s *Server) page(c echo.Context) error {
 		if p := guardCookie(r); p != nil {
 			return p
 		}
-		if old := s.signedIn(r); old != nil {
-			_ = s.access.signOut(r.Context(), old.session.ID, store.By{Actor: old.actor(), Now: s.rt.Now()})
-		}
-		_, cookie, err := s.access.signIn(r.Context(), secret, c.RealIP(), r.UserAgent())
+		_, err := s.signIn(c, secret)
 		if errors.Is(err, store.ErrNotFound) {
 			return web.ErrNotKnown
 		}
-		if err == nil {
-			s.setCookie(c.Response(), r, cookie)
+		var p *problem
+		if errors.As(err, &p) && p.kind == probOverload {
+			c.Response().Header().Set("Retry-After", strconv.Itoa(int(p.retryAfter.Seconds())+1))
+			return web.ErrTooMany
 		}
 		return err
 	}

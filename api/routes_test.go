@@ -110,7 +110,7 @@ func TestDescriptionHoldsTogether(t *testing.T) {
 // openTo are the routes that answer without a token, by contract; all others need one.
 var openTo = []string{
 	"GET /healthz", "HEAD /healthz", "GET /readyz", "HEAD /readyz",
-	"GET /v1/watch/:id", "OPTIONS /v1/watch/:id",
+	"GET /v1/watch/:id", "OPTIONS /v1/watch/:id", "POST /v1/sessions",
 }
 
 // demands are the scopes that open each route, by contract: of one of them a token must have at
@@ -198,6 +198,10 @@ var demands = map[string]string{
 	"GET /v1/tokens/:name":                 "",
 	"PUT /v1/tokens/:name":                 "",
 	"DELETE /v1/tokens/:name":              "",
+	"POST /v1/tokens/:name/link":           "",
+	"GET /v1/sessions":                     "",
+	"DELETE /v1/sessions":                  "read enqueue operate",
+	"DELETE /v1/sessions/:id":              "read enqueue operate",
 	"GET /v1/secrets":                      "read operate",
 	"POST /v1/secrets":                     "",
 	"GET /v1/secrets/:name":                "read operate",

@@ -41,20 +41,21 @@ type Config struct {
 
 // Server answers the HTTP API.
 type Server struct {
-	rt      *runtime.Runtime
-	log     *slog.Logger
-	base    string
-	version string
-	hosts   hosts
-	access  *access
-	echo    *echo.Echo
-	http    *http.Server
-	routes  []*route
-	byPath  map[string]*route      // METHOD /path
-	spec    func() ([]byte, error) // openapi.json, made when it is first asked for
-	docs    func() ([]byte, error) // the page of it
-	pages   *web.Site
-	streams atomic.Int64
+	rt       *runtime.Runtime
+	log      *slog.Logger
+	base     string
+	version  string
+	hosts    hosts
+	access   *access
+	echo     *echo.Echo
+	http     *http.Server
+	routes   []*route
+	byPath   map[string]*route      // METHOD /path
+	spec     func() ([]byte, error) // openapi.json, made when it is first asked for
+	docs     func() ([]byte, error) // the page of it
+	pages    *web.Site
+	throttle throttle
+	streams  atomic.Int64
 
 	backtests atomic.Int64 // under way
 

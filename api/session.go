@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/labstack/echo/v4"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -162,11 +165,47 @@ func (a *access) signOut(ctx context.Context, id string, by store.By) error {
 	return a.refresh(context.WithoutCancel(ctx))
 }
 
+// signIn begins a session of whoever bears a token, or a link, in place of the one that the browser has, and gives it its
+// cookie. store.ErrNotFound: neither is known.
+func (s *Server) signIn(c echo.Context, secret string) (v store.Session, err error) {
+	r, from := c.Request(), c.RealIP()
+	if wait := s.throttle.refuses(from, time.Now()); wait > 0 {
+		return v, &problem{
+			kind: probOverload, retryAfter: wait, detail: "too many sign-ins have failed from this address: wait a minute",
+		}
+	}
+	v, cookie, err := s.access.signIn(r.Context(), secret, from, clip200(r.UserAgent()))
+	if errors.Is(err, store.ErrNotFound) {
+		s.throttle.fail(from, time.Now())
+		s.log.Warn("sign-in refused: the token or the link is not known", "from", from)
+	}
+	if err != nil {
+		return v, err
+	}
+	s.log.Info("signed in", "token", v.Token, "session", v.ID, "from", from)
+	if old := s.signedIn(r); old != nil {
+		if err := s.access.signOut(r.Context(), old.session.ID, store.By{Actor: old.actor(), Now: s.rt.Now()}); err != nil {
+			s.log.Warn("the session before could not be ended", "session", old.session.ID, "error", err)
+		}
+	}
+	s.setCookie(c.Response(), r, cookie)
+	return v, nil
+}
+
+// clip200 bounds what a browser calls itself.
+func clip200(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	return s[:min(len(s), 200)]
+}
+
+// linkOf is the address of a link.
+func (s *Server) linkOf(secret string) string { return s.base + signInPath + "?link=" + secret }
+
 // Link makes a link by which somebody may sign in once, within half an hour, as the token of that name does.
 func (s *Server) Link(ctx context.Context, token string, by store.By) (string, error) {
 	secret, _, err := s.access.link(ctx, token, by)
 	if err != nil {
 		return "", err
 	}
-	return s.base + signInPath + "?link=" + secret, nil
+	return s.linkOf(secret), nil
 }

@@ -53,6 +53,7 @@ type commands struct {
 	Resume       resumeCmd       `cmd:"" help:"Resume what is paused, or the server after a drain."`
 	Secrets      secretsCmd      `cmd:"" help:"List, set or delete secrets, or rotate their key."`
 	Tokens       tokensCmd       `cmd:"" help:"List, create or revoke tokens."`
+	Sessions     sessionsCmd     `cmd:"" help:"List browsers that have signed in, or end their sessions."`
 	Drain        drainCmd        `cmd:"" help:"Start no attempt until resume; wait until none runs."`
 	Import       importCmd       `cmd:"" help:"Print a job file made of a crontab, or of the crons of a vercel.json."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`

@@ -14,6 +14,7 @@ import (
 type tokensCmd struct {
 	List   tokensListCmd   `cmd:"" default:"withargs" help:"List tokens."`
 	Create tokensCreateCmd `cmd:"" help:"Make a token; its secret is shown this once."`
+	Link   tokensLinkCmd   `cmd:"" help:"Make a link by which somebody may sign in once, as a token does."`
 	Revoke tokensRevokeCmd `cmd:"" help:"Revoke tokens."`
 }
 
@@ -48,6 +49,13 @@ type tokensCreateCmd struct {
 	Scope   []string `required:"" placeholder:"SCOPE" help:"read, enqueue, operate or admin."`
 	Jobs    []string `aliases:"job" placeholder:"PATTERN" help:"Narrow it to jobs, such as mail-*."`
 	Expires string   `placeholder:"TIME" help:"A time (RFC 3339), or a duration from now such as 90d."`
+	Link    bool     `help:"Make a link too, by which somebody may sign in once within 30 minutes."`
+}
+
+// newToken is a token as --json shows the one that was made.
+type newToken struct {
+	wire.Token
+	Link string `json:"link,omitempty"`
 }
 
 // Run makes a token.
@@ -63,11 +71,34 @@ func (cmd tokensCreateCmd) Run(s *session) error {
 		}
 		want.ExpiresAt = at
 	}
-	return ask(s, func(c *client.Client) (wire.Token, error) {
-		return c.CreateToken(s.ctx, want)
-	}, func(t *wire.Token) {
+	return ask(s, func(c *client.Client) (made newToken, err error) {
+		if made.Token, err = c.CreateToken(s.ctx, want); err != nil || !cmd.Link {
+			return made, err
+		}
+		link, err := c.Link(s.ctx, want.Name)
+		if err != nil {
+			return made, fmt.Errorf("the token %s is made, its secret is %s, but there is no link: %w", want.Name, made.Secret, err)
+		}
+		made.Link = link.Link
+		return made, nil
+	}, func(t *newToken) {
 		s.out.line("%s", words.Clean(t.Secret))
+		if t.Link != "" {
+			s.out.line("%s", words.Clean(t.Link))
+		}
 		fmt.Fprintln(s.stderr, "Keep it now: it is not shown again.")
+	})
+}
+
+type tokensLinkCmd struct {
+	Name string `arg:"" help:"The token's name."`
+}
+
+// Run makes a link.
+func (cmd tokensLinkCmd) Run(s *session) error {
+	return ask(s, func(c *client.Client) (wire.Link, error) { return c.Link(s.ctx, cmd.Name) }, func(l *wire.Link) {
+		s.out.line("%s", words.Clean(l.Link))
+		fmt.Fprintf(s.stderr, "It signs in once, until %s.\n", clock(l.Until))
 	})
 }
 

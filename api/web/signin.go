@@ -47,6 +47,10 @@ func signIn(v *view) error {
 		}
 		return v.showAs(http.StatusUnauthorized, "sign-in", "Sign in", data)
 	}
+	if errors.Is(err, ErrTooMany) {
+		data.Wrong = "Too many sign-ins have failed from this address. Wait a minute."
+		return v.showAs(http.StatusTooManyRequests, "sign-in", "Sign in", data)
+	}
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ var files embed.FS
 // ErrNotKnown says that a token or a link to sign in by is not known, was used or is over.
 var ErrNotKnown = errors.New("not known")
 
+// ErrTooMany says that too many sign-ins have failed from an address.
+var ErrTooMany = errors.New("too many tries")
+
 // Config is what a Site is made of.
 type Config struct {
 	Version string // of the program
