@@ -65,6 +65,9 @@ func (sv *serving) greet(saved []store.SavedJob) {
 		sv.log.Info("serving", "version", sv.s.parts.Version, "url", sv.base,
 			"listen", sv.ln.Addr().String(), "database", sv.db, "scripts", sv.scripts(),
 			"token", sv.tokenPlace(), "registered", len(saved))
+		if sv.token.made { // to the standard output, for a log is kept and read by others
+			out.line("Sign in once, within 30 minutes: %s", sv.signInLink())
+		}
 		return
 	}
 	registered := ""
@@ -78,6 +81,7 @@ func (sv *serving) greet(saved []store.SavedJob) {
 		"token", sv.tokenPlace(),
 		"scripts", sv.scripts(),
 		"registered", registered,
+		"dashboard", sv.signInLink(),
 	)
 	out.line("\nTry in another terminal, in this folder:\n")
 	if sv.base != defaultServer {
@@ -97,6 +101,38 @@ func (sv *serving) greet(saved []store.SavedJob) {
 		out.line(`  curl -H "Authorization: Bearer $(cat %s)" %s/v1/runs`, quoted(sv.token.file), sv.base)
 	}
 	out.line("")
+}
+
+// signInLink is a link by which whoever sees it may sign in once, as a token that may do everything; else where the
+// dashboard is.
+func (sv *serving) signInLink() string {
+	name := sv.adminToken()
+	if name == "" {
+		return sv.base
+	}
+	link, err := sv.srv.Link(sv.s.ctx, name, serverBy(sv.rt))
+	if err != nil {
+		sv.log.Warn("there is no link to sign in", "error", err)
+		return sv.base
+	}
+	return link
+}
+
+// adminToken is a token that may do everything: that of the environment, of the first start, or any; "": there is
+// none.
+func (sv *serving) adminToken() string {
+	all, err := sv.st.Tokens(sv.s.ctx)
+	if err != nil {
+		sv.log.Warn("the tokens cannot be read", "error", err)
+	}
+	name := ""
+	for i := range all {
+		t := &all[i]
+		if isAdmin(t) && (name == "" || t.Name == envToken || t.Name == firstToken && name != envToken) {
+			name = t.Name
+		}
+	}
+	return name
 }
 
 func (sv *serving) scripts() string {

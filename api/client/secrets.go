@@ -32,3 +32,9 @@ func (c *Client) RotateKey(ctx context.Context) (done wire.RotatedKey, err error
 	_, err = c.answer(ctx, call{method: "POST", path: "/v1/secrets/rotate-key"}, &done)
 	return done, err
 }
+
+// SecretUse shows a secret without its value, and which jobs name it.
+func (c *Client) SecretUse(ctx context.Context, name string) (s wire.SecretUse, err error) {
+	_, err = c.answer(ctx, call{method: "GET", path: "/v1/secrets/" + url.PathEscape(name)}, &s)
+	return s, err
+}
