@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Runs", slices.Concat(listClaims, searchClaims)},
 		{"FailedAttempts", failedClaims},
 		{"Tokens", tokenClaims},
+		{"Sessions", sessionClaims},
 		{"Secrets", secretClaims},
 		{"Events", eventClaims},
 		{"Alerts", alertClaims},
