@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,8 @@ type shownJob struct {
 	Gates     []gate
 	Went      wentBy
 	Retry     jobs.EffectiveRetry
-	Rules     []shownRule
+	Rules     []shownRule // in the order they are tried
+	Common    []shownRule // after them, those of the policy default
 	Schedules []shownSchedule
 	Runs      []wire.Run
 	Open      int // failures that nobody has dealt with, as far as they were counted
@@ -76,6 +78,9 @@ func (v *view) readJob() (*shownJob, error) {
 		return nil, err
 	}
 	d.Rules = shownRules(d.Retry.Rules)
+	if n := slices.IndexFunc(d.Rules, isCommon); n >= 0 {
+		d.Rules, d.Common = d.Rules[:n], d.Rules[n:]
+	}
 	if d.Schedules, err = v.schedulesOf(name); err != nil {
 		return nil, err
 	}
@@ -94,6 +99,8 @@ func (v *view) readJob() (*shownJob, error) {
 	d.Open, d.MoreOpen = len(failures.Items), failures.Next != nil
 	return d, nil
 }
+
+func isCommon(r shownRule) bool { return strings.HasPrefix(r.By, "policy default ") }
 
 func shownRules(rules []jobs.EffectiveRule) []shownRule {
 	list := make([]shownRule, len(rules))

@@ -32,7 +32,6 @@
         wait = Math.min(30000, 2 * wait);
       };
     }
-    log.scrollTop = log.scrollHeight;
     open();
   }
 
@@ -52,6 +51,7 @@
   document.addEventListener('DOMContentLoaded', function () {
     if (location.hash) opened();
     var log = document.getElementById('log');
+    if (log) log.scrollTop = log.scrollHeight;
     if (log && log.hasAttribute('data-stream')) follow(log);
   });
 })();
