@@ -36,6 +36,7 @@ const (
 type listedJobs struct {
 	Jobs  []listedJob
 	Q     string
+	Only  string // paused: those alone
 	Count int  // that fit the filter
 	Most  bool // there are more than were read
 	Next  string
@@ -52,12 +53,12 @@ type listedJob struct {
 
 func listJobs(v *view) error {
 	v.Nav, v.Watch = "/jobs", "?"
-	data := listedJobs{Q: v.query("q")}
+	data := listedJobs{Q: v.query("q"), Only: v.query("only")}
 	all, err := v.allJobs(&data.Most)
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !fits(j, data.Q) })
+	all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !fits(j, data.Q) || data.Only == "paused" && !j.Paused })
 	slices.SortFunc(all, func(a, b *jobs.Job) int { return strings.Compare(a.Name, b.Name) })
 	data.Count = len(all)
 	from, _ := strconv.Atoi(v.query("cursor"))

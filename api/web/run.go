@@ -56,6 +56,9 @@ func showRun(v *view, id jobs.ID) error {
 		return err
 	}
 	data.Again.Payload = editable(data.Run.Payload)
+	if data.Ended { // else its page follows its log, and with it all of it
+		v.Watch = "?run=" + id.String()
+	}
 	return v.show("run", "Run of "+data.Run.Job, data)
 }
 

@@ -72,8 +72,10 @@ func TestARunIsRunAndCancelledFromItsPage(t *testing.T) {
 	s.says("the cancelled run", text, "cancelled")
 	_, text = s.post("/jobs/slow/pause", url.Values{"note": {"they migrate"}})
 	s.says("the paused job", text, "they migrate", "Resume")
+	s.page("/jobs?only=paused", "sleep 60")
 	_, text = s.post("/jobs/slow/resume", nil)
 	s.says("the resumed job", text, "The job goes on.")
+	s.page("/jobs?only=paused", "No job fits that.")
 	s.job("slow", `{"script":{"source":"sleep 1"}}`)
 	s.page("/jobs/slow/versions", "Version 2", "Version 1", "sleep 60", "sleep 1")
 }
