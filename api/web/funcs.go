@@ -28,6 +28,7 @@ var funcs = template.FuncMap{
 	"held":     words.Held,
 	"progress": words.Progress,
 	"took":     words.Took,
+	"next":     func(n int) int { return n + 1 },
 	"timeout":  timeoutOf,
 	"count":    words.CountOf,
 	"add":      func(a, b int) int { return a + b },

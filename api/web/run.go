@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strings"
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
@@ -26,7 +27,11 @@ type shownRun struct {
 	Why        string
 	Ended      bool
 	Zone       string // of its schedule; "": it has none
+	Kind       string // of its job; "": the job is gone
+	About      string // what its job says of itself
 	Line       *timeline
+	Earlier    []wire.Attempt // those before the latest, of which there are more than a page shows at once
+	Latest     []wire.Attempt
 	Checkpoint jobs.Raw // what it has saved; nil: nothing
 	Log        shownLog
 	Result     bool // it gave one
@@ -42,12 +47,18 @@ type again struct {
 	Note    string
 }
 
+// attemptsShown is how many attempts are in sight at once: the last ones say most.
+const attemptsShown = 5
+
 func showRun(v *view, id jobs.ID) error {
 	data, err := v.readRun(id)
 	if err != nil {
 		return err
 	}
-	data.Again.Payload = indented(data.Run.Payload)
+	data.Again.Payload = editable(data.Run.Payload)
+	if data.Ended { // else its page follows its log, and with it all of it
+		v.Watch = "?run=" + id.String()
+	}
 	return v.show("run", "Run of "+data.Run.Job, data)
 }
 
@@ -62,6 +73,16 @@ func (v *view) readRun(id jobs.ID) (*shownRun, error) {
 		if s, _, err := v.API.Schedule(v.ctx(), *run.Schedule); err == nil {
 			d.Zone = s.Timezone
 		}
+	}
+	job, _, err := v.API.Job(v.ctx(), run.Job)
+	if err == nil {
+		d.Kind, d.About = job.Kind(), job.Description
+	} else if p := problem(err); p == nil || p.Status != http.StatusNotFound && p.Status != http.StatusForbidden {
+		return nil, err
+	}
+	if run.Attempts != nil {
+		first := max(0, len(*run.Attempts)-attemptsShown)
+		d.Earlier, d.Latest = (*run.Attempts)[:first], (*run.Attempts)[first:]
 	}
 	d.Result = len(run.Result) > 0 && string(run.Result) != "null"
 	at := v.In(d.Zone)
@@ -146,6 +167,9 @@ func requeuedAs(made *wire.Run) string {
 	return "It runs again, as this run."
 }
 
+// editable is a payload as a form shows it, and gives it back where nobody has changed it.
+func editable(payload jobs.Raw) string { return strings.ReplaceAll(indented(payload), "\r\n", "\n") }
+
 // requeueOf is what to ask for. A payload that says the same as the run's own is left out, so that it stays as it is
 // byte for byte, and the operation with it. refused: it is no JSON.
 func (v *view) requeueOf(id jobs.ID, form again) (r wire.Requeue, refused *client.Problem, err error) {
@@ -157,7 +181,7 @@ func (v *view) requeueOf(id jobs.ID, form again) (r wire.Requeue, refused *clien
 	if err != nil {
 		return r, nil, err
 	}
-	if form.Payload == indented(run.Payload) {
+	if form.Payload == editable(run.Payload) {
 		return r, nil, nil
 	}
 	if refused = notJSON("payload", form.Payload); refused == nil {

@@ -13,6 +13,7 @@ import (
 type timeline struct {
 	Width, Height int
 	Bars          []bar
+	Now           string // where the present is; "": it is the end of the line
 	From, To      string
 }
 
@@ -21,6 +22,26 @@ type bar struct {
 	X, W  string
 	Class string
 	Label string
+}
+
+// Y is where it begins: what succeeded or runs is as high as the line, what was bad is low, a wait is thin. So they
+// are told apart without colours too.
+func (b bar) Y() int {
+	switch b.Class {
+	case "wait":
+		return 21
+	case "succeeded", "running":
+		return 3
+	}
+	return 14
+}
+
+// Height is how high it is.
+func (b bar) Height() int {
+	if b.Class == "wait" {
+		return 4
+	}
+	return 31 - b.Y()
 }
 
 const lineWidth = 1000
@@ -62,6 +83,9 @@ func timelineOf(run *wire.Run, at words.At) *timeline {
 	}
 	if run.FinishedAt == 0 && run.NextAttemptAt > before {
 		place(before, run.NextAttemptAt, "wait", "waits until "+at.Clock(run.NextAttemptAt))
+	}
+	if now := jobs.TimeOf(at.Now); now < end && run.FinishedAt == 0 {
+		t.Now = fmt.Sprintf("%.1f", float64(now-begin)/whole*lineWidth)
 	}
 	return t
 }

@@ -1,10 +1,16 @@
 package web_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"nightshift/api/client"
+	"nightshift/api/wire"
 )
 
 const hostile = `<img src=x onerror=alert(1)>"><script>alert(2)</script>{{7*7}}` + "\u202e"
@@ -66,8 +72,10 @@ func TestARunIsRunAndCancelledFromItsPage(t *testing.T) {
 	s.says("the cancelled run", text, "cancelled")
 	_, text = s.post("/jobs/slow/pause", url.Values{"note": {"they migrate"}})
 	s.says("the paused job", text, "they migrate", "Resume")
+	s.page("/jobs?only=paused", "sleep 60")
 	_, text = s.post("/jobs/slow/resume", nil)
 	s.says("the resumed job", text, "The job goes on.")
+	s.page("/jobs?only=paused", "No job fits that.")
 	s.job("slow", `{"script":{"source":"sleep 1"}}`)
 	s.page("/jobs/slow/versions", "Version 2", "Version 1", "sleep 60", "sleep 1")
 }
@@ -79,7 +87,7 @@ func TestWhatOthersWroteIsTextOnPagesOfRuns(t *testing.T) { // case 151
 	id := s.run("loud", `{"p":"`+quoted+`"}`)
 	for _, path := range []string{"/runs", "/runs/" + id.String(), "/jobs", "/jobs/loud", "/jobs/loud/versions", "/runs?q=" + url.QueryEscape(hostile)} {
 		text := s.page(path)
-		for _, bad := range []string{"<img src=x", "<script>alert"} {
+		for _, bad := range []string{"<img src=x", "<script>alert", ">49<"} {
 			if strings.Contains(text, bad) {
 				t.Errorf("%s holds %s", path, bad)
 			}
@@ -121,4 +129,118 @@ func TestOutputIsPlainText(t *testing.T) {
 	s := newSite(t)
 	s.job("tty", `{"script":{"source":"printf 'a\\rb\\r\\n\\033]0;title\\007c\\033[1;31md\\033(Be\\007\\000f\\n'"}}`)
 	s.page("/runs/"+s.run("tty", "{}").String(), "a\nb\ncdef\n")
+}
+
+func TestARunOfManyAttemptsShowsTheLastOnes(t *testing.T) {
+	s := newSite(t)
+	s.job("again", `{"script":{"source":"echo '::nightshift {\"checkpoint\": {\"at\": 17}}'; exit 3"},"retry":{"max_attempts":7,
+		"backoff":{"kind":"fixed","base":"5ms"},"rules":[{"if":"exit.code == 3","then":"retry","reason":"a passing trouble"}]}}`)
+	id := s.run("again", `{"tenant":"acme"}`).String()
+	text := s.page("/runs/"+id, "2 earlier attempts", "a passing trouble", `"at": 17`, "/jobs/again#rules", "/jobs/again?like="+id+"#run")
+	if n := strings.Count(text, `class="bar failed"`); n != 7 {
+		t.Errorf("the time line has %d attempts", n)
+	}
+	for n := range 7 {
+		if !strings.Contains(text, fmt.Sprintf(`id="attempt-%d"`, n+1)) {
+			t.Errorf("attempt %d is missing", n+1)
+		}
+	}
+	s.page("/jobs/again?like="+id, `"tenant": "acme"`)
+	_, text = s.post("/runs/"+id+"/drop-checkpoint", nil)
+	s.says("without its checkpoint", text, "The checkpoint is deleted")
+}
+
+func TestAnEditedPayloadIsSentAsItWasTyped(t *testing.T) {
+	s := newSite(t)
+	s.job("fails", `{"script":{"source":"exit 1"},"retry":{"max_attempts":1}}`)
+	ctx := context.Background()
+	id := s.run("fails", `{"n":1.50,"list":[1,2]}`)
+	old, err := s.api.Run(ctx, id, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/runs/" + id.String() + "/requeue"
+	for _, bad := range []string{"{\n  \"n\": 2,,\n}", `{"a":1,"a":2}`, " ", `{}, "reset": true`} {
+		status, text := s.post(path, url.Values{"payload": {bad}, "note": {hostile}})
+		if status != http.StatusUnprocessableEntity || strings.Contains(text, "<img src=x") {
+			t.Errorf("%q: %d\n%s", bad, status, text)
+		}
+		s.says("the refused form", text, "not JSON", bad)
+	}
+	requeued := func(form url.Values) wire.Run {
+		t.Helper()
+		if status, text := s.post(path, form); status != http.StatusOK {
+			t.Fatalf("requeue: %d\n%s", status, text)
+		}
+		now, err := s.api.Run(ctx, id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.api.Run(ctx, now.RequeuedTo, 30*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return again
+	}
+	same := requeued(url.Values{"payload": {"{\r\n  \"n\": 1.50,\r\n  \"list\": [\r\n    1,\r\n    2\r\n  ]\r\n}"}})
+	if string(same.Payload) != string(old.Payload) || same.OperationID != old.OperationID {
+		t.Errorf("left as it was: %s of operation %s", same.Payload, same.OperationID)
+	}
+	path = "/runs/" + same.ID.String() + "/requeue"
+	id = same.ID
+	edited := requeued(url.Values{"payload": {"{\r\n  \"n\": 2.50\r\n}"}, "note": {"mended"}})
+	if string(edited.Payload) != "{\n  \"n\": 2.50\n}" || edited.OperationID == old.OperationID {
+		t.Errorf("edited: %s of operation %s", edited.Payload, edited.OperationID)
+	}
+}
+
+func TestTheLogOfARunComesOverTheStreamOfItsPage(t *testing.T) {
+	s := newSite(t)
+	s.job("talks", `{"script":{"source":"echo before; sleep 1; printf '<b>after\\377</b>\\033[1m\\n'"}}`)
+	run, err := s.api.Enqueue(context.Background(), "talks", client.Request{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.page("/runs/"+run.ID.String(), `data-stream="/runs/`+run.ID.String()+`/live"`)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/runs/"+run.ID.String()+"/live?from=0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text := s.do(s.http, req) // it ends with the run
+	log := "before\n<b>after\xff</b>\x1b[1m\n"
+	s.says("the stream", text, `{"text":"before\n"}`, "after\uFFFD</b>", "event: changed", fmt.Sprintf("id: %d\n", len(log)), "event: end")
+	if _, rest := s.get("/runs/" + run.ID.String() + "/live?from=" + fmt.Sprint(len(log))); strings.Contains(rest, "event: log") {
+		t.Errorf("what the page has comes again:\n%s", rest)
+	}
+}
+
+func TestOnlyTheEndOfALongLogIsInThePage(t *testing.T) {
+	s := newSite(t)
+	s.job("long", `{"script":{"source":"for i in $(seq 1 12000); do echo \"line $i is one of very many lines of a log\"; done"}}`)
+	id := s.run("long", "{}").String()
+	text := s.page("/runs/"+id, "line 12000 is one", "before this are left out here")
+	if len(text) > 110<<10 || strings.Contains(text, "line 100 is one") {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+	if _, raw := s.get("/runs/" + id + "/log"); !strings.Contains(raw, "line 1 is one") || !strings.Contains(raw, "line 12000 is one") {
+		t.Errorf("the log to keep has %d bytes", len(raw))
+	}
+}
+
+func TestAJobSaysHowItWentAndWhatItsRunsWaitFor(t *testing.T) {
+	s := newSite(t)
+	s.job("sums", `{"script":{"source":"grep -q good"},"retry":{"max_attempts":1},"concurrency":{"limit":2,"key":"payload.who"},"dependencies":["stripe"],
+		"unique":{"key":"payload.id"},"schedules":[{"name":"night","cron":"0 2 * * *","timezone":"Europe/Berlin"}]}`)
+	for i, p := range []string{"good", "good", "bad", "good"} {
+		s.run("sums", fmt.Sprintf(`{"id":%d,"who":%q}`, i, p))
+	}
+	text := s.page("/jobs/sums", "75 %", "succeeded of the last 4", "2 runs at once for each payload.who", "/dependencies/stripe", "one run for each payload.id",
+		"4 runs: 3 succeeded, 1 failed", "sums:night", `"cron": "0 2 * * *"`, `id="rules"`)
+	if n := strings.Count(text, ":00:00 UTC"); n < 3 {
+		t.Errorf("%d ticks to come are shown", n)
+	}
+	s.page("/jobs", "the last 4 runs: 3 succeeded, 1 failed")
+	s.page("/runs?state=scheduled,queued,running,retrying,waiting", "not ended", "No run fits")
 }

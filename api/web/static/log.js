@@ -32,7 +32,6 @@
         wait = Math.min(30000, 2 * wait);
       };
     }
-    log.scrollTop = log.scrollHeight;
     open();
   }
 
@@ -41,8 +40,18 @@
     if (live) htmx.trigger(live, 'refresh');
   }
 
+  // What an address names is in sight: the details that it stands in open.
+  function opened() {
+    var part = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (var at = part; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;
+    if (part) part.scrollIntoView();
+  }
+  window.addEventListener('hashchange', opened);
+
   document.addEventListener('DOMContentLoaded', function () {
+    if (location.hash) opened();
     var log = document.getElementById('log');
+    if (log) log.scrollTop = log.scrollHeight;
     if (log && log.hasAttribute('data-stream')) follow(log);
   });
 })();
