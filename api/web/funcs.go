@@ -40,6 +40,7 @@ var funcs = template.FuncMap{
 	"plain":    func(s string) string { var p plainer; return p.plain(s) },
 	"lines":    func(s string) int { return min(30, max(3, strings.Count(s, "\n")+2)) },
 	"shortid":  shortID,
+	"amount":   amount,
 }
 
 // dict makes a map of pairs of a key and a value, for templates that take more than one thing.
