@@ -151,7 +151,7 @@ var paramExamples = map[string]any{
 	"error_type": "ValidationError", "trigger": "api", "since": "2026-11-29T00:00:00Z",
 	"until": "2026-11-30T00:00:00Z", "q": "timed out", "key": "Yk3vZ0o2l4Qd3mJ8rTn1Vw",
 
-	"fingerprint": sampleFingerprint, "status": "open", "live": "1",
+	"fingerprint": sampleFingerprint, "status": "open", "live": "1", "step": "1h",
 
 	"door": "github", "secret": "a-long-random-text",
 

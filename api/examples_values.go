@@ -268,6 +268,7 @@ var typeSamples = map[reflect.Type]func() any{
 	reflect.TypeFor[wire.Server](): func() any {
 		return wire.Server{Version: "1.0.0", Running: 3, Alerts: wire.AlertState{FailuresTold: true}}
 	},
+	reflect.TypeFor[wire.Stats](): func() any { return sampleStats() },
 	reflect.TypeFor[wire.Audit](): func() any {
 		return wire.Audit{Items: []wire.AuditEntry{{
 			ID: 19, At: sampleStart, Actor: "token admin", Action: "pause", Kind: "job",

@@ -34,6 +34,7 @@ func (r *Runtime) maintain() {
 			return
 		case <-house.C:
 			r.prune()
+			r.foldEnded()
 			r.letGoReadable()
 			idle := r.clock.ran()-time.Duration(r.lastWork.Load()) > houseEvery
 			if idle && truncated {
@@ -71,6 +72,19 @@ func (r *Runtime) prune() {
 		select {
 		case <-time.After(pruneRest):
 		case <-r.stopping.Done():
+			return
+		}
+	}
+}
+
+// foldEnded joins old counts of what has ended, one job a step.
+func (r *Runtime) foldEnded() {
+	for r.stopping.Err() == nil {
+		done, err := r.store.FoldEnded(r.stopping, r.Now())
+		if r.wroteIdle(err) != nil && r.stopping.Err() == nil {
+			r.log.Warn("old statistics could not be folded: tried again in a minute", "error", err)
+		}
+		if done || err != nil {
 			return
 		}
 	}

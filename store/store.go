@@ -115,6 +115,7 @@ type History interface {
 
 // Ledger is what is only ever added to, and facts about the file.
 type Ledger interface {
+	Statistics
 	// Note keeps an audit entry of something that changes no row.
 	Note(ctx context.Context, by By, action, kind, name string) error
 	Audit(ctx context.Context, p Page) ([]AuditEntry, string, error)

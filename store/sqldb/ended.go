@@ -15,6 +15,7 @@ type ended struct {
 	schedule string
 	failure  *jobs.Failure // of a failed one
 	attempts int           // that it had
+	started  jobs.Time     // of the attempt that ended it; zero: none was under way
 	tell     store.Tell
 
 	// Of a failed one, once it was taken in as a failure.
@@ -25,7 +26,7 @@ type ended struct {
 func endedBy(f *store.Finish) *ended {
 	return &ended{
 		id: f.Run, job: f.Job, state: f.Transition.State, now: f.Now, links: f.Links, schedule: f.Schedule,
-		failure: f.Transition.Error, attempts: f.Number, tell: f.Tell,
+		failure: f.Transition.Error, attempts: f.Number, tell: f.Tell, started: f.Started,
 	}
 }
 
@@ -33,6 +34,7 @@ func endedBy(f *store.Finish) *ended {
 // and to those who are told. stop: runs with an attempt under way that is to end for that. The row of the
 // run says already that it has ended. Each path on which a run ends leads through here.
 func (s *Store) ended(tx Tx, e *ended) (stop []jobs.ID, err error) {
+	s.tallyEnd(e)
 	if err := s.failureEnded(tx, e); err != nil {
 		return nil, err
 	}

@@ -106,6 +106,9 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 			return store.FinishResult{}, err
 		}
 	}
+	if t := &f.Transition; t.Outcome != 0 && (t.State == jobs.Retrying || t.State == jobs.Queued) {
+		s.tally(f.Job, store.EndedRetried, f.Started, f.Now)
+	}
 	spawned, left, err := s.spawn(tx, f.Spawn)
 	if err == nil && f.Transition.Outcome != 0 {
 		err = s.keepAttempt(tx, f, left)

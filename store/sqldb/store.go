@@ -45,10 +45,12 @@ type Store struct {
 	streaks   map[int64]int // how many there are of each job that has any; nil: not read yet
 	cached    int           // bounds the rows kept from call to call
 
-	ids    *jobs.IDs          // name the merges of groups
-	groups groupSight         // see there
-	quiet  map[int64]struct{} // groups of which the ends of members are taken in at once
-	idle   [store.Pools]bool  // pools without a lane that has its turn: a claim need not look
+	ids     *jobs.IDs          // name the merges of groups
+	groups  groupSight         // see there
+	quiet   map[int64]struct{} // groups of which the ends of members are taken in at once
+	tallies map[tallied]count  // what has ended in the transaction under way
+	folding *string            // the job whose counts were folded last; nil: none yet
+	idle    [store.Pools]bool  // pools without a lane that has its turn: a claim need not look
 }
 
 // jobRow is what the queue needs of a job.
@@ -79,7 +81,7 @@ func New(db DB) *Store {
 	s := &Store{
 		db: db, ready: make(chan struct{}, 1), stirred: map[int64]struct{}{}, stirAll: true,
 		behind: map[int64]map[int64]struct{}{},
-		cached: maxCached, onEvents: func() {},
+		cached: maxCached, onEvents: func() {}, tallies: map[tallied]count{},
 	}
 	s.forget()
 	db.OnRollback(s.forget)
@@ -105,7 +107,11 @@ func (s *Store) write(ctx context.Context, fn func(Tx) error) error {
 	err := s.db.Write(ctx, func(tx Tx) error {
 		s.trim()
 		before := s.told
+		clear(s.tallies)
 		err := fn(tx)
+		if err == nil {
+			err = s.keepTallies(tx)
+		}
 		told = s.told > before
 		return err
 	})
@@ -154,6 +160,7 @@ func (s *Store) forget() {
 	s.aheadRuns = 0
 	s.groups, s.quiet, s.idle = groupSight{}, map[int64]struct{}{}, [store.Pools]bool{}
 	s.forgetGates()
+	s.folding = nil
 	// What the claim under way has looked at is as it was.
 	for id := range s.seen {
 		s.stirred[id] = struct{}{}

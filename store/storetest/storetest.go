@@ -60,6 +60,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Events", eventClaims},
 		{"Alerts", alertClaims},
 		{"Ledger", ledgerClaims},
+		{"Statistics", statisticsClaims},
 		{"Schedules", slices.Concat(scheduleClaims, scheduleListClaims)},
 		{"ScheduleDocuments", scheduleDocumentClaims},
 		{"SchedulePause", schedulePauseClaims},

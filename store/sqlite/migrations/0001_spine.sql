@@ -388,6 +388,18 @@ CREATE INDEX sessions_token ON sessions (token);
 -- All of them, and those whose time is over.
 CREATE INDEX sessions_until ON sessions (until, id);
 
+-- How many ended, by when, how and how long they took, written with what ended. Of a day they are kept by steps of
+-- 5 minutes, older ones by hours, for 90 days.
+CREATE TABLE stats (
+    job     TEXT    NOT NULL,               -- '': all of them
+    at      INTEGER NOT NULL,               -- when the step begins
+    outcome INTEGER NOT NULL,               -- of a run: 1 succeeded, 2 failed, 3 cancelled; 4: an attempt that is tried again
+    le      INTEGER NOT NULL,               -- it took up to 2^le ms; -1: nothing was executed
+    n       INTEGER NOT NULL,
+    ms      INTEGER NOT NULL,               -- that they took in all
+    PRIMARY KEY (job, at, outcome, le)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE secrets (
     name       TEXT    NOT NULL PRIMARY KEY,
     sealed     BLOB    NOT NULL,            -- only the runtime can open it

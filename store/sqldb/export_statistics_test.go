@@ -1,0 +1,11 @@
+package sqldb
+
+import "maps"
+
+// statisticsStatements are those of what has ended.
+var statisticsStatements = map[string]string{
+	"selectEndedCounts": selectEndedCounts, "selectEndedJob": selectEndedJob, "upsertEnded": upsertEnded,
+	"deleteEndedCounts": deleteEndedCounts,
+}
+
+func init() { maps.Copy(Statements, statisticsStatements) }
