@@ -206,6 +206,53 @@ func TestTheMainThingsAreDoneWithoutScripts(t *testing.T) {
 	})
 }
 
+func TestManyFailuresAreResolvedAtOnce(t *testing.T) {
+	l := need(t)
+	job := named(t, "job")
+	l.job(t, job, script("exit 1"))
+	for range 3 {
+		l.run(t, job, nil)
+	}
+	b := l.signedIn(t)
+	b.size(390)
+	b.visit("/failures?job=" + job)
+	b.press("input[data-all=ids]")
+	if n := ask[int](b, "document.querySelectorAll('input[name=ids]:checked').length"); n != 3 {
+		t.Errorf("%d are ticked, want 3", n)
+	}
+	b.press("button[name=do][value=resolve]")
+	b.sees("3 failures")
+	b.fill("input[name=note]", "the disk was full")
+	b.press("button[name=sure].main")
+	b.until("a page that says what came of it", "document.querySelector('[role=status]') || location.pathname.includes('/orders/')")
+	within(t, "all to be resolved", func() bool {
+		var list struct{ Items []struct{ Note string } }
+		l.call(t, "GET", "/v1/failures?status=resolved&job="+job, nil, &list)
+		return len(list.Items) == 3 && list.Items[0].Note == "the disk was full"
+	})
+}
+
+func TestAMissedTickIsSeen(t *testing.T) {
+	l := need(t)
+	name := outageJob + ":second"
+	var ticks struct {
+		Items []struct{ Outcome, Reason string }
+	}
+	l.call(t, "GET", "/v1/schedules/"+name+"/ticks", nil, &ticks)
+	missed := false
+	for _, tick := range ticks.Items {
+		missed = missed || tick.Reason == "missed"
+	}
+	if !missed {
+		t.Fatalf("the server was down for four seconds and missed no tick: %+v", ticks.Items)
+	}
+	b := l.signedIn(t)
+	for _, path := range []string{"/schedules", "/schedules/" + name} {
+		b.visit(path)
+		b.until("the missed tick at "+path, "/missed/i.test(document.querySelector('main').textContent)")
+	}
+}
+
 // bound is what a list of 50 runs may weigh, whatever they carry.
 const bound = 200_000
 

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -71,6 +72,9 @@ func withLab(m *testing.M) (status int, err error) {
 	if err := shared.server.AwaitReady(30 * time.Second); err != nil {
 		return 0, err
 	}
+	if err := shared.outage(context.Background()); err != nil {
+		return 0, err
+	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium), chromedp.WSURLReadTimeout(60*time.Second))
 	if os.Geteuid() == 0 {
@@ -85,6 +89,30 @@ func withLab(m *testing.M) (status int, err error) {
 	}
 	shared.browser = browser
 	return m.Run(), nil
+}
+
+// outageJob has a schedule of a tick a second, of which some were missed: the server was down.
+const outageJob = "outage"
+
+// outage kills the server for longer than ticks take.
+func (l *lab) outage(ctx context.Context) error {
+	err := l.server.Register(ctx, outageJob, fields{
+		"script": fields{"source": "true"}, "schedules": []fields{{"name": "second", "every": "1s", "catch_up": fields{"mode": "none"}}},
+	})
+	if err != nil {
+		return err
+	}
+	time.Sleep(1500 * time.Millisecond)
+	if err := l.server.Kill(); err != nil {
+		return err
+	}
+	time.Sleep(4 * time.Second)
+	if err := errors.Join(l.server.Start(), l.server.AwaitReady(30*time.Second)); err != nil {
+		return err
+	}
+	time.Sleep(1200 * time.Millisecond)
+	_, err = l.server.Do(ctx, "POST", "/v1/schedules/"+outageJob+":second/pause", "", fields{"note": "it has shown what it shows"}, nil)
+	return err
 }
 
 func chromiumPath() string {
