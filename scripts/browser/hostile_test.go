@@ -42,6 +42,9 @@ type world struct {
 // made is filled by the first test that asks for it.
 var made *world
 
+// secretValue is of the secret that a job of the world names: no page shows it, nor what a script prints of it.
+const secretValue = "cAnary-of-some-length"
+
 // everything makes the world, once.
 func (l *lab) everything(t *testing.T) *world {
 	t.Helper()
@@ -65,10 +68,10 @@ func (l *lab) everything(t *testing.T) *world {
 	}))
 	t.Cleanup(receiver.Close)
 
-	l.call(t, "PUT", "/v1/secrets/HOSTILE", fields{"value": "a secret of some length"}, nil)
+	l.call(t, "PUT", "/v1/secrets/HOSTILE", fields{"value": secretValue}, nil)
 	l.call(t, "PUT", "/v1/policies/hostile", fields{"rules": []fields{{"if": `error.message contains ` + quoted(hostileShort), "then": "fail"}}}, nil)
 	l.job(t, "hostile-script", script(`# `+hostileShort+`
-printf '%s\n' "$HOSTILE"
+printf '%s\n' "$HOSTILE" "the key is $KEY"
 nightshift progress 3/10 "$SHORT"
 printf '{"saved": "%s"}' checkpoint | nightshift checkpoint set -
 nightshift result "$(cat "$NIGHTSHIFT_PAYLOAD")"

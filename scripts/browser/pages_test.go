@@ -136,6 +136,9 @@ func (b *tab) judge(path string) (shows bool) {
 	if strings.Contains(text, "49hostile") {
 		b.t.Errorf("%s: an expression in the text was worked out", path)
 	}
+	if strings.Contains(ask[string](b, "document.documentElement.outerHTML"), secretValue) {
+		b.t.Errorf("%s shows the value of a secret", path)
+	}
 	if foreign := ask[string](b, `[...document.querySelectorAll('form')].map(f => f.action).filter(a => !a.startsWith(location.origin + '/')).join(' ')`); foreign != "" {
 		b.t.Errorf("%s has a form that goes to %s", path, foreign)
 	}

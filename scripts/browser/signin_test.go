@@ -2,6 +2,7 @@ package browser
 
 import (
 	"encoding/json"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -33,6 +34,26 @@ func TestAWrongTokenIsToldAndARightOneSignsIn(t *testing.T) {
 	b.visit("/runs")
 	b.at("/runs")
 	b.until("be asked to sign in", "document.querySelector('input[name=token]')")
+}
+
+func TestALinkSignsInOnce(t *testing.T) {
+	l := need(t)
+	var made struct{ Link string }
+	l.call(t, "POST", "/v1/tokens", fields{"name": named(t, "token"), "scopes": []string{"read"}, "link": true}, &made)
+	link, err := url.Parse(made.Link)
+	if err != nil || link.RequestURI() == "" {
+		t.Fatalf("the link %q: %v", made.Link, err)
+	}
+	b := l.open(t)
+	b.expect("401")
+	b.visit(link.RequestURI())
+	b.press("Sign in")
+	b.sees("Signed in as " + named(t, "token"))
+	again := l.open(t)
+	again.expect("401")
+	again.visit(link.RequestURI())
+	again.press("Sign in")
+	again.sees("has been used")
 }
 
 func TestThePageIsInTheColoursAndTheZoneThatWereChosen(t *testing.T) {
