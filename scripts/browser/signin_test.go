@@ -2,6 +2,7 @@ package browser
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -39,7 +40,8 @@ func TestAWrongTokenIsToldAndARightOneSignsIn(t *testing.T) {
 func TestALinkSignsInOnce(t *testing.T) {
 	l := need(t)
 	var made struct{ Link string }
-	l.call(t, "POST", "/v1/tokens", fields{"name": named(t, "token"), "scopes": []string{"read"}, "link": true}, &made)
+	l.call(t, "POST", "/v1/tokens", fields{"name": named(t, "token"), "scopes": []string{"read"}}, nil)
+	l.call(t, "POST", "/v1/tokens/"+named(t, "token")+"/link", nil, &made)
 	link, err := url.Parse(made.Link)
 	if err != nil || link.RequestURI() == "" {
 		t.Fatalf("the link %q: %v", made.Link, err)
@@ -107,6 +109,32 @@ func TestASessionThatIsRevokedElsewhereEndsThePage(t *testing.T) {
 	b.until("be asked to sign in", "document.querySelector('input[name=token]')")
 }
 
+func TestASessionThatIsEndedOnThePageOfSessionsEnds(t *testing.T) {
+	l := need(t)
+	var made struct{ Secret string }
+	name := named(t, "token")
+	l.call(t, "POST", "/v1/tokens", fields{"name": name, "scopes": []string{"read"}}, &made)
+	lost := l.open(t)
+	lost.expect("401")
+	lost.expect(streamIsOver)
+	lost.signIn(made.Secret)
+	lost.visit("/runs")
+	b := l.signedIn(t)
+	b.visit("/sessions")
+	b.until("the session of "+name, fmt.Sprintf(`(row => {
+		const end = row && row.querySelector('summary, button');
+		if (end) end.setAttribute('data-end', '');
+		return end;
+	})([...document.querySelectorAll('main tr')].find(r => r.innerText.includes(%s)))`, quoted(name)))
+	b.press("[data-end]")
+	if ask[bool](b, "!!document.querySelector('details.confirm[open] button')") {
+		b.press("details.confirm[open] button")
+	}
+	b.until("the session to be gone", fmt.Sprintf("document.readyState === 'complete' && document.querySelector('main') && !document.querySelector('main').innerText.includes(%s)", quoted(name)))
+	lost.visit("/runs")
+	lost.until("be asked to sign in", "document.querySelector('input[name=token]')")
+}
+
 func TestWhoMayOnlyReadIsOfferedNothingElse(t *testing.T) {
 	l := need(t)
 	job := named(t, "job")
@@ -119,7 +147,7 @@ func TestWhoMayOnlyReadIsOfferedNothingElse(t *testing.T) {
 	for _, path := range []string{"/jobs/" + job, "/runs/" + run.ID, "/failures", "/failures/" + run.ID, "/schedules", "/dependencies", "/queues", "/alerts"} {
 		b.visit(path)
 		b.sees("Signed in as")
-		const forms = `JSON.stringify([...document.querySelectorAll('main form')].filter(f => f.method === 'post').map(f => f.getAttribute('action')))`
+		const forms = `JSON.stringify([...document.querySelectorAll('main form')].filter(f => f.method === 'post' && f.querySelector('button')).map(f => f.getAttribute('action')))`
 		var offered []string
 		_ = json.Unmarshal([]byte(ask[string](b, forms)), &offered)
 		for _, action := range offered {
