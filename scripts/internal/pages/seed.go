@@ -231,6 +231,18 @@ ORDER BY r.finished_at;
 INSERT INTO meta (name, value) SELECT 'alerts cursor', max(id) FROM events WHERE true
 ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
+CREATE TEMP TABLE steps AS WITH RECURSIVE s (ms) AS (SELECT 1 UNION ALL SELECT ms * 2 FROM s WHERE ms < 1 << 20) SELECT ms FROM s;
+INSERT INTO stats (job, at, outcome, le, n, ms)
+SELECT name, step, outcome, le, count(*), sum(took) FROM (
+    SELECT name, at + 3 + m.took - (at + 3 + m.took) % CASE WHEN at > $NOW - 86400000 THEN 300000 ELSE 3600000 END AS step, outcome, m.took AS took,
+        CASE outcome WHEN 3 THEN -1 ELSE (SELECT count(*) FROM steps WHERE ms < m.took) END AS le
+    FROM (
+        SELECT at, job, state - 5 AS outcome, CASE state WHEN 6 THEN took WHEN 7 THEN took - 2 ELSE 0 END AS took FROM made
+        UNION ALL SELECT at, job, 4, 1 FROM made WHERE state = 7) m
+    JOIN (SELECT id, name FROM every UNION ALL SELECT id, '' FROM every) j ON j.id = m.job)
+WHERE true GROUP BY name, step, outcome, le
+ON CONFLICT (job, at, outcome, le) DO UPDATE SET n = n + excluded.n, ms = ms + excluded.ms;
+
 INSERT INTO audit (at, actor, action, kind, name)
 SELECT at, 'token environment', 'run.cancel', 'run', printf('%08x-%04x-7%03x-%04x-%012x', at >> 16, at & 65535, 2048 | (k & 2047),
     (tail >> 48) & 65535, tail & 281474976710655) FROM made WHERE state = 8 ORDER BY at;
