@@ -232,6 +232,31 @@ func TestManyFailuresAreResolvedAtOnce(t *testing.T) {
 	})
 }
 
+func TestARuleIsTriedOnAnErrorAndOnThePastAndSaved(t *testing.T) {
+	l := need(t)
+	job := named(t, "job")
+	l.job(t, job, script("exit 3"))
+	l.run(t, job, nil)
+	b := l.signedIn(t)
+	b.visit("/rules?job=" + job)
+	b.fill("textarea[name=rules]", "- if: exit.code == 3\n  then: retry\n  after: 2m\n  max_attempts: 4\n")
+	b.fill("input[name=exit]", "3")
+	b.press("button[name=do][value=check]")
+	b.until("who decides", "/retry/.test(document.querySelector('#checked')?.innerText || '')")
+	b.press("button[name=do][value=backtest]")
+	b.until("what they would have changed", "/1 decision/.test(document.querySelector('#backtested')?.innerText || '')")
+	b.press("Save into " + job)
+	b.until("the question", "document.querySelector('details.confirm[open] button[value=save]')")
+	b.press("details.confirm[open] button[value=save]")
+	within(t, "the rule to be the job's", func() bool {
+		var doc struct {
+			Retry struct{ Rules []struct{ If string } }
+		}
+		l.call(t, "GET", "/v1/jobs/"+job, nil, &doc)
+		return len(doc.Retry.Rules) == 1 && doc.Retry.Rules[0].If == "exit.code == 3"
+	})
+}
+
 func TestAMissedTickIsSeen(t *testing.T) {
 	l := need(t)
 	name := outageJob + ":second"

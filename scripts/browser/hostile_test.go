@@ -162,6 +162,7 @@ fi
 	l.call(t, "POST", "/v1/schedules/hostile-script:nightly/pause", note, nil)
 	l.call(t, "PUT", "/v1/alerts/hostile", fields{"on": []string{"run.failed"}, "if": "job == " + quoted(hostileShort), "run": "hostile-good"}, nil)
 	l.call(t, "POST", "/v1/tokens", fields{"name": "hostile", "scopes": []string{"read"}, "jobs": []string{"hostile-*"}}, nil)
+	l.agent(t, hostileShort)
 	for _, path := range []string{
 		"/runs?q=", "/runs?state=", "/runs?label=", "/runs?job=", "/runs?since=", "/runs?cursor=", "/runs?correlation_id=",
 		"/failures?q=", "/failures?status=", "/failures?job=", "/failures?error_type=", "/failures?fingerprint=", "/jobs?q=", "/schedules?q=",
@@ -177,6 +178,27 @@ fi
 	)
 	made = w
 	return w
+}
+
+// agent signs in with a browser that calls itself so.
+func (l *lab) agent(t *testing.T, name string) {
+	t.Helper()
+	form := strings.NewReader(url.Values{"token": {rig.Token}}.Encode())
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, l.url()+"/sign-in", form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Sec-Fetch-Site", "same-origin")
+	req.Header.Set("User-Agent", name)
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusSeeOther {
+		t.Fatalf("sign in as %s: %s", name, res.Status)
+	}
 }
 
 // documentOf is a document as it is sent, made from one that was read.

@@ -179,7 +179,7 @@ func TestEveryPageShowsHostileTextAsTextAndFitsAPhone(t *testing.T) {
 			t.Errorf("no link led to %s", sort)
 		}
 	}
-	for _, sort := range []string{"/runs", "/runs/{id}", "/jobs/{name}", "/failures", "/failures/{id}", "/schedules/{name}", "/dependencies/{name}"} {
+	for _, sort := range []string{"/runs", "/runs/{id}", "/jobs/{name}", "/failures", "/failures/{id}", "/schedules/{name}", "/dependencies/{name}", "/sessions"} {
 		if !shows[sort] {
 			t.Errorf("no page %s shows the text that somebody wrote there", sort)
 		}
@@ -203,6 +203,11 @@ func (b *tab) forms(look func(name string)) {
 	b.press("#run button.main")
 	b.until("what is refused", "document.querySelector('[role=alert]')")
 	look("a payload that is refused")
+	b.visit("/rules?job=hostile-script")
+	b.fill("textarea[name=message]", hostileShort)
+	b.press("button[name=do][value=check]")
+	b.until("who decides", "document.querySelector('#checked')")
+	look("a rule that decides")
 }
 
 // forms are the widths and colours in which pages are looked at. With all: axe holds the page against all its
