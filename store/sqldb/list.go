@@ -15,7 +15,9 @@ import (
 const (
 	// maxLooked is how many runs one request looks at: a page may hold fewer than asked for.
 	maxLooked = 50_000
-	maxQ      = 1024 // bytes of RunFilter.Q
+	// maxSearched is how many of them one looks at whose texts it has to read.
+	maxSearched = 20_000
+	maxQ        = 1024 // bytes of RunFilter.Q
 	// textsCursor begins the cursor of a list that has come to the texts.
 	textsCursor = "t"
 )
@@ -176,7 +178,7 @@ func (l *runList) read(tx Tx, before int64, limit int) (list []*jobs.Run, next s
 	}
 	// The window may have ended before the runs did.
 	_, err = one(tx, l.query.bounds, func(r Row) {
-		if r.Int(1) == maxLooked {
+		if r.Int(1) == l.args[3].(int64) {
 			next = strconv.FormatInt(r.Int(0), 10)
 		}
 	}, args...)
@@ -192,12 +194,16 @@ func planList(f store.RunFilter) *runList {
 	if f.Until != 0 {
 		until = int64(f.Until+1) << 12
 	}
+	looks := int64(maxLooked)
+	if f.Q != "" {
+		looks = maxSearched
+	}
 	lo, hi, isID := idRange(f.Q)
 	l := &runList{
 		query: listAll,
 		keep:  func(run *jobs.Run) bool { return keeps(f, run) },
 		args: []driver.Value{
-			until, int64(f.Since) << 12, "", int64(maxLooked), states, f.Job, f.Queue, f.ErrorKind, f.ErrorType,
+			until, int64(f.Since) << 12, "", looks, states, f.Job, f.Queue, f.ErrorKind, f.ErrorType,
 			f.Trigger, f.Creator, labelPattern(f), containing(f.Q), lo, hi, starting(f.Q), boolInt(f.Groups),
 		},
 	}
