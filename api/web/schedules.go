@@ -52,8 +52,8 @@ func listSchedules(v *view) error {
 	return v.show("schedules", "Schedules", data)
 }
 
-// shownSchedule is the data of the page of a schedule.
-type shownSchedule struct {
+// oneSchedule is the data of the page of a schedule.
+type oneSchedule struct {
 	Schedule wire.StandingSchedule
 	Now      jobs.Time
 	Line     shownLine
@@ -75,7 +75,7 @@ func showSchedule(v *view) error {
 		return err
 	}
 	v.Nav, v.Watch = "/schedules", "?"+url.Values{"job": {s.Job}}.Encode()
-	data := shownSchedule{Schedule: s}
+	data := oneSchedule{Schedule: s}
 	if s.Payload != nil {
 		data.Payload = indented(s.Payload)
 	}

@@ -19,13 +19,13 @@ type shownLine struct {
 	Now         string // where now is
 	Grid        string // full quarters of a day, by UTC
 	Base        string
-	Marks       []mark
+	Marks       []tickMark
 	Says        string // all of it in words
 	Quiet       bool   // there is no tick on it
 }
 
-// mark is a path of the marks of one outcome.
-type mark struct{ Class, Path string }
+// tickMark is a path of the marks of one outcome.
+type tickMark struct{ Class, Path string }
 
 const cellWide = 10
 
@@ -65,7 +65,7 @@ func drawn(line *wire.Timeline, i int) shownLine {
 			}
 		}
 		if path.Len() > 0 {
-			out.Marks = append(out.Marks, mark{s.class, path.String()})
+			out.Marks = append(out.Marks, tickMark{s.class, path.String()})
 		}
 	}
 	out.Says = saysTicks(&row.Total)
