@@ -27,7 +27,7 @@ func wrongSpan(values []string) string {
 	return ""
 }
 
-func wrongStep(values []string) string {
+func wrongCell(values []string) string {
 	if d, err := jobs.ParseDuration(values[0]); err != nil || d.Std() < stepLeast || d.Std() > spanMost {
 		return "want a duration from 1m to 7d, such as 30m"
 	}
