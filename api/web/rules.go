@@ -21,9 +21,10 @@ func rulePages() []page {
 
 // playground is the data of the page on which rules are tried.
 type playground struct {
-	Job   string // whose settings count; "": none
-	Match string // the ETag of the job whose rules were read
-	Rules string // YAML
+	Job    string // whose settings count; "": none
+	Match  string // the ETag of the job whose rules were read
+	Policy string // whose rules were read; "": none
+	Rules  string // YAML
 
 	// The failure: of a run, or as it is told.
 	Run                             string
@@ -70,15 +71,33 @@ func showRules(v *view) error {
 			return err
 		}
 		p.Match = tag
-		if len(j.Retry.Rules) > 0 {
-			text, err := jobs.ToYAML(jobs.AppendJSON(nil, j.Retry.Rules))
-			if err != nil {
-				return fmt.Errorf("write the rules of %s as YAML: %w", p.Job, err)
-			}
-			p.Rules = string(text)
+		if err := p.take(j.Retry.Rules); err != nil {
+			return fmt.Errorf("write the rules of %s as YAML: %w", p.Job, err)
+		}
+	} else if p.Policy = v.query("policy"); p.Policy != "" {
+		policy, _, err := v.API.Policy(v.ctx(), p.Policy)
+		if p.Refused = problem(err); p.Refused != nil {
+			return v.playground(http.StatusOK, &p)
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.take(policy.Rules); err != nil {
+			return fmt.Errorf("write the rules of the policy %s as YAML: %w", p.Policy, err)
 		}
 	}
 	return v.playground(http.StatusOK, &p)
+}
+
+// take puts rules into the form.
+func (p *playground) take(rules []jobs.Rule) error {
+	if len(rules) == 0 {
+		p.Rules = "# It has no rule of its own. This is how one is written:\n" + sampleRules
+		return nil
+	}
+	text, err := jobs.ToYAML(jobs.AppendJSON(nil, rules))
+	p.Rules = string(text)
+	return err
 }
 
 func (v *view) playground(status int, p *playground) error {

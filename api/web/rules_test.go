@@ -12,6 +12,8 @@ func TestRulesAreTriedOnAnErrorAndOnThePastAndSaved(t *testing.T) {
 	s.job("sync", `{"script": {"source": "exit 3"}, "retry": {"max_attempts": 1}}`)
 	s.run("sync", "{}")
 	s.page("/rules", "Who decides?", "rate limited")
+	s.page("/rules?policy=default", "503", "- if:")
+	s.page("/rules?job=nothing", `role="alert"`)
 	match := `name="match" value="`
 	page := s.page("/rules?job=sync", match)
 	_, tag, _ := strings.Cut(page, match)

@@ -86,7 +86,7 @@ func saysTicks(n *wire.TickCounts) string {
 	say(n.CaughtUp, "caught up")
 	say(n.Skipped, "skipped")
 	say(n.Pending, "not decided yet")
-	say(n.Ran, "ran in time")
+	say(n.Ran, "ran")
 	say(n.Planned, "to come")
 	if len(parts) == 0 {
 		return "no tick in these two days"
