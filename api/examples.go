@@ -149,7 +149,7 @@ var paramExamples = map[string]any{
 	"schedule": "nightly-sync:nightly", "state": "failed", "queue": "default",
 	"label": "team:data", "correlation_id": "order-8812", "error_kind": "http",
 	"error_type": "ValidationError", "trigger": "api", "since": "2026-11-29T00:00:00Z",
-	"until": "2026-11-30T00:00:00Z", "q": "timed out", "key": "Yk3vZ0o2l4Qd3mJ8rTn1Vw",
+	"until": "2026-11-30T00:00:00Z", "q": "timed out", "back": "24h", "ahead": "24h", "key": "Yk3vZ0o2l4Qd3mJ8rTn1Vw",
 
 	"fingerprint": sampleFingerprint, "status": "open", "live": "1", "step": "1h",
 

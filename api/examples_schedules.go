@@ -71,6 +71,27 @@ func sampleTicks() wire.Ticks {
 	}, Next: new(fmt.Sprint(int64(sampleStart.Add(-4 * time.Hour)))), Limit: 4}
 }
 
+// sampleTimeline has an outage, and what was caught up after it.
+func sampleTimeline() wire.Timeline {
+	row := wire.TimelineRow{
+		Schedule: "mail-out:default", Job: "mail-out", Reads: "every 15 minutes", Timezone: "UTC",
+		NextTick: sampleStart.Add(9 * time.Minute), Last: new(sampleTick()),
+		Cells: []wire.TimelineCell{
+			{At: sampleStart.Add(-time.Hour), TickCounts: wire.TickCounts{Missed: 1, CaughtUp: 1}},
+			{At: sampleStart.Add(-30 * time.Minute), TickCounts: wire.TickCounts{Ran: 2, Late: 1}},
+			{At: sampleStart, TickCounts: wire.TickCounts{Ran: 1, Planned: 1}},
+			{At: sampleStart.Add(30 * time.Minute), TickCounts: wire.TickCounts{Planned: 2}},
+		},
+	}
+	for i := range row.Cells {
+		row.Total.Add(row.Cells[i].TickCounts)
+	}
+	return wire.Timeline{
+		Now: sampleStart, From: sampleStart.Add(-time.Hour), Until: sampleStart.Add(time.Hour),
+		Step: jobs.Duration(30 * time.Minute), Items: []wire.TimelineRow{row}, Limit: 50,
+	}
+}
+
 func samplePreviewed() wire.PreviewedSchedule {
 	return wire.PreviewedSchedule{Items: []jobs.Time{
 		sampleStart, sampleStart.Add(24 * time.Hour), sampleStart.Add(48 * time.Hour),

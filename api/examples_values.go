@@ -225,6 +225,7 @@ var typeSamples = map[reflect.Type]func() any{
 		}
 	},
 	reflect.TypeFor[wire.GroupMembers](): func() any { return sampleMembers() },
+	reflect.TypeFor[wire.Timeline]():     func() any { return sampleTimeline() },
 	reflect.TypeFor[wire.Told](): func() any {
 		return wire.Told{Run: sampleID(sampleRun), State: "succeeded"}
 	},

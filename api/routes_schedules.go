@@ -8,8 +8,10 @@ func scheduleRoutes() []*route {
 	return []*route{
 		{
 			method: "GET", path: all, opens: scopeRead, handle: listSchedules,
-			query: append([]param{{name: "job", wrong: empty, doc: "of this job"}}, paging...),
-			tag:   "schedules", id: "list-schedules", summary: "List schedules, newest first, without their payloads",
+			query: append([]param{
+				{name: "job", wrong: empty, doc: "of this job"}, {name: "q", doc: "whose name holds this"},
+			}, paging...),
+			tag: "schedules", id: "list-schedules", summary: "List schedules, newest first, without their payloads",
 			more: "Those that stand in jobs, JOB:NAME, and those that stand by themselves. A page may hold " +
 				"fewer than limit while next is not null.",
 			out: []outcome{{status: 200, body: wire.Schedules{}}},

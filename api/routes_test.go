@@ -148,6 +148,7 @@ var demands = map[string]string{
 	"POST /v1/schedules/:name/pause":       "operate",
 	"POST /v1/schedules/:name/resume":      "operate",
 	"GET /v1/schedules/:name/ticks":        "read operate",
+	"GET /v1/timeline":                     "read operate",
 	"POST /v1/schedules/preview":           "read operate",
 	"GET /v1/queues":                       "read operate",
 	"POST /v1/queues":                      "",

@@ -76,7 +76,7 @@ func viewTick(t *jobs.Tick) wire.Tick {
 		view.From, view.To, view.Count = t.From, t.To, t.Count
 		return view
 	}
-	view.At, view.Run = t.From, t.Run
+	view.At, view.Run, view.Late = t.From, t.Run, t.Late
 	return view
 }
 
@@ -107,7 +107,7 @@ func getSchedule(c *call) error {
 
 func listSchedules(c *call) error {
 	page := c.page()
-	f := store.ScheduleFilter{Job: c.query.Get("job"), Allowed: c.who.Jobs}
+	f := store.ScheduleFilter{Job: c.query.Get("job"), Text: c.query.Get("q"), Allowed: c.who.Jobs}
 	all, next, err := c.s.rt.Store().Schedules(c.ctx(), f, page)
 	if err != nil {
 		return within("query", err)

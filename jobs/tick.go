@@ -29,6 +29,7 @@ type Tick struct {
 	Outcome  string
 	Reason   string // of a skipped one
 	Run      ID     // NilID: none was made
+	Late     bool   // its run had not started, or not succeeded, in time
 }
 
 // TickRange is neighbouring ticks.

@@ -51,6 +51,7 @@ type Schedules interface {
 // ScheduleFilter narrows a list; zero values do not.
 type ScheduleFilter struct {
 	Job     string
+	Text    string   // their name holds it
 	Allowed []string // patterns of job names; nil: all
 }
 

@@ -86,3 +86,9 @@ func (c *Client) PreviewSchedule(
 	_, err = c.answer(ctx, call{method: "POST", path: "/v1/schedules/preview", body: &in}, &out)
 	return out, err
 }
+
+// Timeline shows schedules on a time line; filter is of its query: job, schedule, q, back, ahead, step.
+func (c *Client) Timeline(ctx context.Context, filter url.Values, p Page) (line wire.Timeline, err error) {
+	_, err = c.answer(ctx, call{method: "GET", path: "/v1/timeline", query: p.add(filter)}, &line)
+	return line, err
+}

@@ -41,6 +41,8 @@ var funcs = template.FuncMap{
 	"lines":    func(s string) int { return min(30, max(3, strings.Count(s, "\n")+2)) },
 	"shortid":  shortID,
 	"amount":   amount,
+	"tickwhy":  tickWhy,
+	"span":     words.Roundly,
 }
 
 // dict makes a map of pairs of a key and a value, for templates that take more than one thing.

@@ -37,6 +37,7 @@ type Tick struct {
 	Outcome string    `json:"outcome" enum:"ran,caught_up,skipped" doc:"What became of it: a run that started on time, one that was made up for, or none"`
 	Reason  *string   `json:"reason" doc:"Why it was skipped: missed, overlap, paused, unique or limit; null: it was not"`
 	Run     jobs.ID   `json:"run" doc:"Made by the tick, though it may have been pruned since; null: none"`
+	Late    bool      `json:"late,omitempty" doc:"Its run had not started, or where late_after is set not succeeded, in time"`
 }
 
 // Ticks is a page of a ledger, newest first.

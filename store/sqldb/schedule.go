@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -220,7 +221,7 @@ func (s *Store) Schedules(
 				return err
 			}
 			for i, row := range rows {
-				if !allowedJob(f.Allowed, found[i].Job) {
+				if !allowedJob(f.Allowed, found[i].Job) || !strings.Contains(row.name, f.Text) {
 					continue
 				}
 				if len(list) == sizeOf(p) {

@@ -17,7 +17,7 @@ SELECT t.schedule, t.job, t.at, t.run, t.late_at, t.late_success, s.name, j.name
 FROM ticks t JOIN schedules s ON s.id = t.schedule JOIN jobs j ON j.id = t.job
 WHERE t.late_at <= $1 AND t.late_at IS NOT NULL ORDER BY t.late_at LIMIT $2`
 	updateTickLooked = `
-UPDATE ticks SET late_at = NULL, late_success = NULL WHERE schedule = $1 AND job = $2 AND at = $3`
+UPDATE ticks SET late_at = NULL, late_success = NULL, late = $4 WHERE schedule = $1 AND job = $2 AND at = $3`
 	selectProgress = `SELECT tail, state, started_at, finished_at, requeued_to FROM runs WHERE seq = $1`
 
 	// gatherLate is how long a look at late ticks may wait for others, to share one transaction.
@@ -62,14 +62,17 @@ func (s *Store) TellLate(
 }
 
 func (s *Store) tellLate(tx Tx, t *lateTick, now jobs.Time) (late bool, err error) {
-	if err := must(tx.Exec(updateTickLooked, t.schedule, t.job, int64(t.at))); err != nil {
-		return false, err
+	var state jobs.State
+	if !t.gone {
+		if state, late, err = t.look(tx); err != nil {
+			return false, err
+		}
 	}
-	if t.gone {
-		return false, nil
+	mark := any(nil)
+	if late {
+		mark = int64(1)
 	}
-	state, late, err := t.look(tx)
-	if err != nil || !late {
+	if err := must(tx.Exec(updateTickLooked, t.schedule, t.job, int64(t.at), mark)); err != nil || !late {
 		return false, err
 	}
 	what := "has not started"

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	tickColumns  = `at, until, count, outcome, reason, run`
+	tickColumns  = `at, until, count, outcome, reason, run, late`
 	selectNewest = `
 SELECT ` + tickColumns + ` FROM ticks WHERE schedule = $1 AND job = $2 ORDER BY at DESC LIMIT 1`
 	selectTickAt = `
@@ -36,6 +36,7 @@ ORDER BY at LIMIT 1000000`
 func scanTick(r Row) jobs.Tick {
 	return jobs.Tick{
 		From: r.Time(0), To: r.Time(1), Count: int(r.Int(2)), Outcome: r.Text(3), Reason: r.Text(4), Run: r.ID(5),
+		Late: r.Int(6) == 1,
 	}
 }
 

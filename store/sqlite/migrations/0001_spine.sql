@@ -102,6 +102,7 @@ CREATE TABLE ticks (
     run          BLOB,
     late_at      INTEGER,                   -- when its run is late; NULL: that has been looked at
     late_success INTEGER,                   -- 1: unless it has succeeded; NULL: unless it has started
+    late         INTEGER,                   -- 1: its run was late; NULL: it was not, as far as is known
     PRIMARY KEY (schedule, job, at)
 ) STRICT, WITHOUT ROWID;
 
