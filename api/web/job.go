@@ -22,6 +22,8 @@ type shownJob struct {
 	JSON      string // the same, as the API has it
 	Gates     []gate
 	Went      wentBy
+	Day       wire.StatTotals // what ended in 24 hours
+	Ended     int64           // runs of that
 	Retry     jobs.EffectiveRetry
 	Rules     []shownRule // in the order they are tried
 	Common    []shownRule // after them, those of the policy default
@@ -87,6 +89,11 @@ func (v *view) readJob() (*shownJob, error) {
 	if d.Went, err = v.wentOf(name); err != nil {
 		return nil, err
 	}
+	day, err := v.dayOf(name)
+	if err != nil {
+		return nil, err
+	}
+	d.Day, d.Ended = day.Totals, day.Totals.Succeeded+day.Totals.Failed+day.Totals.Cancelled
 	runs, err := v.API.Runs(v.ctx(), url.Values{"job": {name}}, client.Page{Limit: 10})
 	if err != nil {
 		return nil, err

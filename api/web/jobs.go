@@ -37,8 +37,8 @@ type listedJobs struct {
 	Jobs  []listedJob
 	Q     string
 	Only  string // paused: those alone
-	Count int  // that fit the filter
-	Most  bool // there are more than were read
+	Count int    // that fit the filter
+	Most  bool   // there are more than were read
 	Next  string
 }
 
