@@ -15,9 +15,27 @@ func (c *call) answerServer() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(200, &wire.Server{
+	server := &wire.Server{
 		Version: c.s.version, Draining: c.s.rt.Draining(), Running: c.s.rt.Running(), Alerts: alerts,
-	})
+	}
+	if c.who.Jobs == nil {
+		if server.Database, err = c.database(); err != nil {
+			return err
+		}
+	}
+	return c.answer(200, server)
+}
+
+func (c *call) database() (*wire.Database, error) {
+	size, err := c.s.rt.Store().Size(c.ctx())
+	if err != nil {
+		return nil, err
+	}
+	db := &wire.Database{Path: size.Path, Size: size.Size, Free: size.Free, Log: size.Log}
+	if disk, known := c.s.rt.Disk(); known {
+		db.DiskFree, db.DiskTotal, db.DiskLow = disk.Free, disk.Total, disk.Low()
+	}
+	return db, nil
 }
 
 func getServer(c *call) error { return c.answerServer() }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"nightshift/jobs"
 	"nightshift/store"
 )
 
@@ -155,6 +156,15 @@ func (r *Runtime) Resume(ctx context.Context, by store.By) error {
 	r.draining.Store(false)
 	r.wakeDispatcher()
 	return nil
+}
+
+// Disk is how full the disk of the database is; false: it is not known.
+func (r *Runtime) Disk() (jobs.Disk, bool) {
+	if r.cfg.Disk == nil {
+		return jobs.Disk{}, false
+	}
+	disk, err := r.cfg.Disk()
+	return disk, err == nil
 }
 
 // Draining reports whether nothing is started.

@@ -125,8 +125,18 @@ type Ledger interface {
 	Clock(ctx context.Context) (string, error)
 	// Probe writes a row: nil says that the store takes work.
 	Probe(ctx context.Context, now jobs.Time) error
+	// Size is how large the file is.
+	Size(ctx context.Context) (FileSize, error)
 	// Tidy does small upkeep: a checkpoint, freeing pages. idle: nothing was written for a minute.
 	Tidy(ctx context.Context, idle bool) error
+}
+
+// FileSize is how large the file of a store is, in bytes.
+type FileSize struct {
+	Path string
+	Size int64
+	Free int64 // of Size: pages that are used again
+	Log  int64 // of the write-ahead log beside it
 }
 
 // By is who changes something and when; it ends up in the audit.

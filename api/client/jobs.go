@@ -26,6 +26,12 @@ func (c *Client) Job(ctx context.Context, name string) (j jobs.Job, tag string, 
 	return j, res.Header.Get("ETag"), nil
 }
 
+// CreateJob makes a job by its document, where there is none of that name.
+func (c *Client) CreateJob(ctx context.Context, document jobs.Raw) (made jobs.Job, err error) {
+	_, err = c.answer(ctx, call{method: "POST", path: "/v1/jobs", body: document}, &made)
+	return made, err
+}
+
 // PutJob registers or replaces a job. match is the ETag that must stand; "": whatever does.
 func (c *Client) PutJob(ctx context.Context, j *jobs.Job, match string) (saved jobs.Job, created bool, err error) {
 	in := call{method: "PUT", path: jobPath(j.Name, ""), body: jobs.Raw(j.Document())}

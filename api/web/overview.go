@@ -1,14 +1,286 @@
 package web
 
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"nightshift/api/client"
+	"nightshift/api/wire"
+	"nightshift/api/words"
+	"nightshift/jobs"
+)
+
 func overviewPages() []page {
-	return []page{{pattern: "GET /{$}", handle: overview}}
+	return []page{
+		{pattern: "GET /{$}", handle: overview},
+		{pattern: "POST /first", handle: firstJob},
+	}
 }
 
+// Bounds of the overview.
+const (
+	groupsShown = 5
+	ticksShown  = 8
+	listRead    = 1000 // of schedules, queues and dependencies, newest first
+	chartsBack  = 24 * time.Hour
+	chartsStep  = 30 * time.Minute
+)
+
+// overviewed is the data of the overview.
+type overviewed struct {
+	Server  wire.Server
+	Needs   []need
+	Groups  []wire.FailureGroup // with open failures, the newest first
+	More    bool                // there are more of them
+	Stats   wire.Stats
+	Ended   int64 // runs
+	Charts  []*chart
+	Queues  []wire.Queue
+	Ticks   []wire.StandingSchedule // that come next
+	Told    []told
+	New     bool     // there is no job yet
+	Example *example // how to make the first
+}
+
+// need is something that wants a person.
+type need struct {
+	Class    string // bad, warn
+	Text     string
+	To, Link string
+}
+
+// told is an event of late.
+type told struct {
+	At   jobs.Time
+	Text string
+	To   string
+}
+
+// example is a first job that somebody may make.
+type example struct {
+	Name, Source string
+	Refused      *client.Problem
+}
+
+const (
+	firstName   = "hello"
+	firstSource = "echo 'Hello from the night shift'\ndate\n"
+)
+
 func overview(v *view) error {
-	v.Nav, v.Watch = "/", "?"
-	server, err := v.API.Server(v.ctx())
+	data, err := v.overviewed()
 	if err != nil {
 		return err
 	}
-	return v.show("overview", "Overview", server)
+	v.Nav, v.Watch = "/", "?"
+	return v.show("overview", "Overview", data)
+}
+
+func (v *view) overviewed() (d overviewed, err error) {
+	if d.Server, err = v.API.Server(v.ctx()); err != nil {
+		return d, err
+	}
+	for _, read := range []func(*overviewed) error{v.readOpen, v.readShared, v.readSchedules, v.readStats, v.readTold} {
+		if err := read(&d); err != nil {
+			return d, err
+		}
+	}
+	if err := v.readFirst(&d); err != nil {
+		return d, err
+	}
+	d.Needs = append(v.serverNeeds(&d.Server, d.New), d.Needs...)
+	slices.SortStableFunc(d.Needs, func(a, b need) int { return cmp.Compare(a.Class, b.Class) })
+	return d, nil
+}
+
+// serverNeeds is what the server as a whole wants. Where there is no job, nothing can fail silently.
+func (v *view) serverNeeds(s *wire.Server, fresh bool) (needs []need) {
+	if s.Alerts.Undelivered > 0 {
+		needs = append(needs, need{
+			"bad", words.CountOf(s.Alerts.Undelivered, "alert") + " could not be delivered: somebody was not told of something.",
+			"/alerts", "Alerts",
+		})
+	}
+	if s.Database != nil && s.Database.DiskLow {
+		needs = append(needs, need{"bad", "The disk of the database is nearly full: " + sizeOf(s.Database.DiskFree) + " are free.", "/server", "Server"})
+	}
+	if s.Draining {
+		needs = append(needs, need{"warn", "The server is draining: it starts nothing until it is resumed.", "/server", "Resume"})
+	}
+	if !s.Alerts.FailuresTold && !fresh {
+		needs = append(needs, need{"warn", "Failures are silent: no alert tells anybody of a failed run.", "/alerts", "Set up alerts"})
+	}
+	return needs
+}
+
+func (v *view) readOpen(d *overviewed) error {
+	list, err := v.API.FailureGroups(v.ctx(), url.Values{"status": {"open"}}, client.Page{Limit: 50})
+	if err != nil {
+		return err
+	}
+	d.Groups = list.Items
+	slices.SortStableFunc(d.Groups, func(a, b wire.FailureGroup) int { return cmp.Compare(b.LastAt, a.LastAt) })
+	d.More = list.Next != nil || len(d.Groups) > groupsShown
+	d.Groups = d.Groups[:min(len(d.Groups), groupsShown)]
+	return nil
+}
+
+// readShared reads what holds runs: queues and dependencies.
+func (v *view) readShared(d *overviewed) error {
+	queues, err := v.API.Queues(v.ctx(), client.Page{Limit: listRead})
+	if err != nil {
+		return err
+	}
+	for _, q := range queues.Items {
+		if q.Paused {
+			d.Needs = append(d.Needs, need{"warn", "The queue " + q.Name + " is paused" + because(q.PauseNote) + ".", "/queues", "Queues"})
+		}
+	}
+	d.Queues = slices.DeleteFunc(queues.Items, func(q wire.Queue) bool { return q.Running+q.Queued == 0 && !q.Paused })
+	slices.SortFunc(d.Queues, func(a, b wire.Queue) int {
+		return cmp.Or(cmp.Compare(b.Queued, a.Queued), cmp.Compare(b.Running, a.Running), cmp.Compare(a.Name, b.Name))
+	})
+	d.Queues = d.Queues[:min(len(d.Queues), ticksShown)]
+	dependencies, err := v.API.Dependencies(v.ctx(), client.Page{Limit: listRead})
+	if err != nil {
+		return err
+	}
+	for _, dep := range dependencies.Items {
+		to := "/dependencies/" + url.PathEscape(dep.Name)
+		switch {
+		case dep.State != "closed":
+			text := "The dependency " + dep.Name + " is " + dep.State + because(textOf(dep.Reason)) + "."
+			if dep.Waiting > 0 {
+				text += " " + words.CountOf(dep.Waiting, "run") + " waiting for it."
+			}
+			d.Needs = append(d.Needs, need{"bad", text, to, "Dependency"})
+		case dep.Paused:
+			d.Needs = append(d.Needs, need{"warn", "The dependency " + dep.Name + " is paused" + because(dep.PauseNote) + ".", to, "Dependency"})
+		}
+	}
+	return nil
+}
+
+func because(note string) string {
+	if note == "" {
+		return ""
+	}
+	return ": " + words.Short(words.Clean(note), 160)
+}
+
+func (v *view) readSchedules(d *overviewed) error {
+	list, err := v.API.Schedules(v.ctx(), "", client.Page{Limit: listRead})
+	if err != nil {
+		return err
+	}
+	for _, s := range list.Items {
+		to := "/schedules/" + url.PathEscape(s.Name)
+		switch {
+		case s.Backlog > 0:
+			d.Needs = append(d.Needs, need{"warn", "The schedule " + s.Name + " has " + words.CountOf(s.Backlog, "missed tick") + " to catch up.", to, "Schedule"})
+		case s.Paused:
+			d.Needs = append(d.Needs, need{"warn", "The schedule " + s.Name + " is paused" + because(s.PauseNote) + ".", to, "Schedule"})
+		}
+		if s.Next != 0 {
+			d.Ticks = append(d.Ticks, s)
+		}
+	}
+	slices.SortStableFunc(d.Ticks, func(a, b wire.StandingSchedule) int { return cmp.Compare(a.Next, b.Next) })
+	d.Ticks = d.Ticks[:min(len(d.Ticks), ticksShown)]
+	return nil
+}
+
+func (v *view) readStats(d *overviewed) (err error) {
+	d.Stats, d.Charts, err = v.charts("")
+	d.Ended = d.Stats.Totals.Succeeded + d.Stats.Totals.Failed + d.Stats.Totals.Cancelled
+	return err
+}
+
+// tellsOf are the events that somebody may have to look after, besides failures, which are listed by themselves.
+var tellsOf = []string{
+	jobs.EventScheduleLate, jobs.EventScheduleMissed, jobs.EventQueueStuck, jobs.EventDiskLow, jobs.EventRunLong, jobs.EventRunInterrupted,
+	jobs.EventGroupPartial, jobs.EventBackupFailed, jobs.EventBackupStale,
+}
+
+// urgentFor is how long such an event wants a person; it is in the list of the day from then on.
+const urgentFor = time.Hour
+
+func (v *view) readTold(d *overviewed) error {
+	list, err := v.API.Events(v.ctx(), client.EventFilter{Types: tellsOf}, client.Page{Limit: ticksShown})
+	if err != nil {
+		return err
+	}
+	now := jobs.TimeOf(v.At.Now)
+	for _, e := range list.Items {
+		age := now.Sub(e.Time)
+		if age > chartsBack {
+			break
+		}
+		t := told{At: e.Time, Text: strings.ReplaceAll(e.Type, ".", " ") + ": " + words.Short(e.Subject, 200), To: pageOf(e.Subject)}
+		if age < urgentFor && (e.Type == jobs.EventDiskLow || e.Type == jobs.EventQueueStuck || e.Type == jobs.EventBackupFailed) {
+			text := t.Text + " (" + ago(age) + ")."
+			d.Needs = append(d.Needs, need{"bad", text, cmp.Or(t.To, "/server"), "Look"})
+			continue
+		}
+		d.Told = append(d.Told, t)
+	}
+	return nil
+}
+
+// pageOf is the page of what an event is about; "": it has none.
+func pageOf(subject string) string {
+	kind, name, _ := strings.Cut(subject, "/")
+	switch kind {
+	case "run":
+		return "/runs/" + url.PathEscape(name)
+	case "schedule":
+		return "/schedules/" + url.PathEscape(name)
+	case "dependency":
+		return "/dependencies/" + url.PathEscape(name)
+	case "alert":
+		return "/alerts/" + url.PathEscape(name)
+	case "queue":
+		return "/queues"
+	}
+	return ""
+}
+
+func (v *view) readFirst(d *overviewed) error {
+	list, err := v.API.Jobs(v.ctx(), client.Page{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if d.New = len(list.Items) == 0; d.New {
+		d.Example = &example{Name: firstName, Source: firstSource}
+	}
+	return nil
+}
+
+// firstJob registers the first job, a script, and runs it.
+func firstJob(v *view) error {
+	v.Nav = "/"
+	ex := example{Name: strings.TrimSpace(v.form("name")), Source: v.form("source")}
+	job := jobs.Raw(jobs.AppendJSON(nil, map[string]any{"name": ex.Name, "script": map[string]any{"source": ex.Source}}))
+	_, err := v.API.CreateJob(v.ctx(), job)
+	if err == nil {
+		run, err := v.API.Enqueue(v.ctx(), ex.Name, client.Request{}, 0)
+		if err != nil {
+			return err
+		}
+		return v.done("/runs/"+run.ID.String(), fmt.Sprintf("The job %s is registered, and this is its first run.", ex.Name))
+	}
+	if ex.Refused = problem(err); ex.Refused == nil || ex.Refused.Status < 400 || ex.Refused.Status == http.StatusForbidden {
+		return err
+	}
+	data, err := v.overviewed()
+	if err != nil {
+		return err
+	}
+	data.New, data.Example = true, &ex
+	return v.showAs(ex.Refused.Status, "overview", "Overview", data)
 }

@@ -147,7 +147,19 @@ type Server struct {
 	Draining bool   `json:"draining" doc:"It starts no attempt until resume or restart"`
 	Running  int    `json:"running" doc:"Attempts under way"`
 
-	Alerts AlertState `json:"alerts"`
+	Alerts   AlertState `json:"alerts"`
+	Database *Database  `json:"database" doc:"null: for a token that is narrowed to some jobs"`
+}
+
+// Database is how large the file is, and what is left of its disk, in bytes.
+type Database struct {
+	Path      string `json:"path" doc:"As the server opened it"`
+	Size      int64  `json:"size" doc:"Of the file"`
+	Free      int64  `json:"free" doc:"Of these, what is empty and used again"`
+	Log       int64  `json:"log" doc:"Of the write-ahead log beside it"`
+	DiskFree  int64  `json:"disk_free" doc:"Of its disk, for others than root; 0 where that is not known"`
+	DiskTotal int64  `json:"disk_total" doc:"Of its disk; 0 where that is not known"`
+	DiskLow   bool   `json:"disk_low" doc:"Under 1 GiB or 5 % are free"`
 }
 
 // Audit is a page of changes, newest first.

@@ -95,6 +95,9 @@ func (s *Store) Close() error { return s.db.Close() }
 // Ready implements store.Queue.
 func (s *Store) Ready() <-chan struct{} { return s.ready }
 
+// Size implements store.Ledger.
+func (s *Store) Size(ctx context.Context) (store.FileSize, error) { return s.db.Size(ctx) }
+
 // Tidy implements store.Ledger.
 func (s *Store) Tidy(ctx context.Context, idle bool) error { return s.db.Tidy(ctx, idle) }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"nightshift/jobs"
+	"nightshift/store"
 )
 
 // DB runs closures in transactions. Closures may be run again after a rollback, so they
@@ -24,6 +25,8 @@ type DB interface {
 	// OnWake is called in the writer's turn, before the commit, when a closure called
 	// Tx.Wake: the writer waits a moment so that who is woken can join the transaction.
 	OnWake(fn func())
+	// Size is how large the file is.
+	Size(ctx context.Context) (store.FileSize, error)
 	// Tidy checkpoints and frees pages.
 	Tidy(ctx context.Context, idle bool) error
 	Close() error
