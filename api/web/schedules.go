@@ -65,7 +65,7 @@ type oneSchedule struct {
 
 const (
 	upcomingShown = 10
-	ticksShown    = 50
+	ticksListed    = 50
 )
 
 func showSchedule(v *view) error {
@@ -87,7 +87,7 @@ func showSchedule(v *view) error {
 	if data.Upcoming, err = v.upcoming(&s); err != nil {
 		return err
 	}
-	if data.Ticks, err = v.API.Ticks(v.ctx(), name, v.page(ticksShown)); err != nil {
+	if data.Ticks, err = v.API.Ticks(v.ctx(), name, v.page(ticksListed)); err != nil {
 		return err
 	}
 	if data.Try, err = v.tryLine(); err != nil {
