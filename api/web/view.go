@@ -138,6 +138,9 @@ func (v *view) show(name, title string, data any) error {
 
 func (v *view) showAs(status int, name, title string, data any) error {
 	v.Title, v.Data = title, data
+	if v.r.Method == http.MethodPost {
+		v.Watch = "" // its address is that of the form, which is no page to read anew
+	}
 	v.takeSaid()
 	v.site.write(v.w, v.r, status, name, v)
 	return nil

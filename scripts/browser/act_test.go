@@ -235,11 +235,11 @@ func TestManyFailuresAreResolvedAtOnce(t *testing.T) {
 func TestARuleIsTriedOnAnErrorAndOnThePastAndSaved(t *testing.T) {
 	l := need(t)
 	job := named(t, "job")
-	l.job(t, job, script("exit 3"))
+	l.job(t, job, script("exit 3", fields{"retry": fields{"rules": []fields{{"if": "exit.code == 3", "then": "fail"}}}}))
 	l.run(t, job, nil)
 	b := l.signedIn(t)
 	b.visit("/rules?job=" + job)
-	b.fill("textarea[name=rules]", "- if: exit.code == 3\n  then: retry\n  after: 2m\n  max_attempts: 4\n")
+	b.fill("textarea[name=rules]", "- if: exit.code == 3 and attempt < 9\n  then: retry\n  after: 2m\n  max_attempts: 4\n")
 	b.fill("input[name=exit]", "3")
 	b.press("button[name=do][value=check]")
 	b.until("who decides", "/retry/.test(document.querySelector('#checked')?.innerText || '')")
@@ -253,7 +253,7 @@ func TestARuleIsTriedOnAnErrorAndOnThePastAndSaved(t *testing.T) {
 			Retry struct{ Rules []struct{ If string } }
 		}
 		l.call(t, "GET", "/v1/jobs/"+job, nil, &doc)
-		return len(doc.Retry.Rules) == 1 && doc.Retry.Rules[0].If == "exit.code == 3"
+		return len(doc.Retry.Rules) == 1 && doc.Retry.Rules[0].If == "exit.code == 3 and attempt < 9"
 	})
 }
 

@@ -205,6 +205,7 @@ func (b *tab) forms(look func(name string)) {
 	look("a payload that is refused")
 	b.visit("/rules?job=hostile-script")
 	b.fill("textarea[name=message]", hostileShort)
+	b.fill("input[name=exit]", "3")
 	b.press("button[name=do][value=check]")
 	b.until("who decides", "document.querySelector('#checked')")
 	look("a rule that decides")
