@@ -65,7 +65,7 @@ type oneSchedule struct {
 
 const (
 	upcomingShown = 10
-	ticksListed    = 50
+	ticksListed   = 50
 )
 
 func showSchedule(v *view) error {

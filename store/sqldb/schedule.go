@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -23,10 +22,11 @@ FROM schedules s JOIN jobs j ON j.id = s.job LEFT JOIN documents d ON d.kind = '
 	selectSchedule     = `SELECT ` + scheduleColumns + scheduleWhole + ` WHERE s.name = $1 AND s.deleted_at IS NULL`
 	selectSchedulesAll = `
 SELECT ` + scheduleColumns + scheduleWhole + `
-WHERE s.id < $1 AND s.deleted_at IS NULL ORDER BY s.id DESC LIMIT $2`
+WHERE s.id < $1 AND s.deleted_at IS NULL AND ($3 = '' OR instr(s.name, $3) > 0) ORDER BY s.id DESC LIMIT $2`
 	selectSchedulesJob = `
 SELECT ` + scheduleColumns + scheduleWhole + `
-WHERE s.id < $1 AND s.job = (SELECT id FROM jobs WHERE name = $3) AND s.deleted_at IS NULL ORDER BY s.id DESC LIMIT $2`
+WHERE s.id < $1 AND s.job = (SELECT id FROM jobs WHERE name = $4) AND s.deleted_at IS NULL AND ($3 = '' OR instr(s.name, $3) > 0)
+ORDER BY s.id DESC LIMIT $2`
 	// The one that fell due last comes first: what has long been due can wait.
 	selectSchedulesDue = `
 SELECT ` + scheduleColumns + scheduleWhole + `
@@ -209,7 +209,7 @@ func (s *Store) Schedules(
 	if err != nil {
 		return nil, "", err
 	}
-	query, args := selectSchedulesAll, []any{before, sizeOf(p) + 1}
+	query, args := selectSchedulesAll, []any{before, sizeOf(p) + 1, f.Text}
 	if f.Job != "" {
 		query, args = selectSchedulesJob, append(args, f.Job)
 	}
@@ -221,7 +221,7 @@ func (s *Store) Schedules(
 				return err
 			}
 			for i, row := range rows {
-				if !allowedJob(f.Allowed, found[i].Job) || !strings.Contains(row.name, f.Text) {
+				if !allowedJob(f.Allowed, found[i].Job) {
 					continue
 				}
 				if len(list) == sizeOf(p) {
