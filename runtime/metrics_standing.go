@@ -38,6 +38,9 @@ var (
 	metricDraining     = gauge("draining", "1 while the server starts nothing.")
 	metricDiskFree     = gauge("disk_free_bytes", "Free on the disk of the database.")
 	metricDiskTotal    = gauge("disk_total_bytes", "Size of the disk of the database.")
+	metricFile         = gauge("database_bytes", "Size of the database file.")
+	metricFileFree     = gauge("database_free_bytes", "Of it, pages that will be used again.")
+	metricLog          = gauge("wal_bytes", "Size of the write-ahead log beside the database.")
 	metricScheduleLate = gauge("schedule_loop_late_seconds", "By how much the loop that looks at schedules is late.")
 	metricErrors       = gauge("metrics_unread", "Parts of these metrics that could not be read just now.")
 )
@@ -70,7 +73,7 @@ func (g *gathering) all() {
 		g.add(metricWorkers, float64(n), store.Pool(pool).String())
 	}
 	unread := 0
-	for _, part := range []func() error{g.runs, g.held, g.queues, g.dependencies, g.failures, g.alerts, g.disk} {
+	for _, part := range []func() error{g.runs, g.held, g.queues, g.dependencies, g.failures, g.alerts, g.file, g.disk} {
 		before := len(g.list)
 		if err := part(); err != nil {
 			g.list, unread = g.list[:before], unread+1
@@ -175,6 +178,14 @@ func (g *gathering) alerts() error {
 	g.add(metricTold, flag(told))
 	n, _, err := g.r.store.Undelivered(g.ctx)
 	g.add(metricUndelivered, float64(n))
+	return err
+}
+
+func (g *gathering) file() error {
+	size, err := g.r.store.Size(g.ctx)
+	g.add(metricFile, float64(size.Size))
+	g.add(metricFileFree, float64(size.Free))
+	g.add(metricLog, float64(size.Log))
 	return err
 }
 
