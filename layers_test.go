@@ -84,6 +84,11 @@ var fences = []fence{
 		in:      []string{"runtime/ticker.go"}, why: "it is a wake-up only",
 	},
 	{
+		imports: []string{"github.com/prometheus/"},
+		in:      []string{"runtime/metrics.go", "runtime/metrics_standing.go", "api/metrics.go"}, tests: true,
+		why: "what is counted is counted in one place, and served in one",
+	},
+	{
 		imports: []string{"github.com/expr-lang/expr/"},
 		in:      []string{"jobs/rule.go", "jobs/rule_survey.go", "jobs/template.go"}, why: "one bounded use of expressions",
 	},

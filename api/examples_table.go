@@ -331,7 +331,12 @@ var samples = joined(map[sampleKey][]sample{
 	{id: "sign-in"}:                   {{"token", "", jobs.Raw(`{"token": "` + sampleSecret + `"}`)}},
 	{id: "get-ready", status: 200}:    {{"ready", "", wire.Status{Status: "ready"}}},
 
-	{"get-events", 200, "text/event-stream"}:      {{"opened", "", sampleEventStream()}},
+	{"get-events", 200, "text/event-stream"}: {{"opened", "", sampleEventStream()}},
+	{"get-metrics", 200, metricsMedia}: {{"text", "", `# HELP jobs_processed_total Runs that have ended, by job and by how: succeeded, failed, cancelled.
+# TYPE jobs_processed_total counter
+jobs_processed_total{job="nightly-sync",outcome="succeeded"} 412
+jobs_processed_total{job="nightly-sync",outcome="failed"} 3
+`}},
 	{"get-log", 200, "text/plain; charset=utf-8"}: {{"text", "", "pulling the first\nall three pulled\n"}},
 	{"get-log", 200, "text/event-stream"}: {{
 		"events", "",

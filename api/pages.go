@@ -21,9 +21,13 @@ func (s *Server) forPerson(r *http.Request) bool {
 		!strings.HasPrefix(r.URL.Path, "/v1/") && names(r, "text/html")
 }
 
+// pageKey is set on calls that a page answers.
+const pageKey = "page"
+
 // page answers with a page: to somebody who has not signed in, with the one where that is done.
 func (s *Server) page(c echo.Context) error {
 	r := c.Request()
+	c.Set(pageKey, true)
 	if s.stopping.Err() != nil {
 		c.Response().Header().Set("Connection", "close")
 	}

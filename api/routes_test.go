@@ -200,6 +200,8 @@ var demands = map[string]string{
 	"PUT /v1/tokens/:name":                 "",
 	"DELETE /v1/tokens/:name":              "",
 	"POST /v1/tokens/:name/link":           "",
+	"GET /metrics":                         "read operate",
+	"GET /v1/stats":                        "read operate",
 	"GET /v1/sessions":                     "",
 	"DELETE /v1/sessions":                  "read enqueue operate",
 	"DELETE /v1/sessions/:id":              "read enqueue operate",

@@ -55,6 +55,7 @@ type Server struct {
 	docs     func() ([]byte, error) // the page of it
 	pages    *web.Site
 	throttle throttle
+	calls    *calls
 	streams  atomic.Int64
 
 	backtests atomic.Int64 // under way
@@ -78,6 +79,9 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	var err error
 	if s.access, err = newAccess(ctx, s.rt.Store(), s.rt.Now, log); err != nil {
 		return nil, err
+	}
+	if s.calls, err = newCalls(s.rt.Metrics().Registry()); err != nil {
+		return nil, fmt.Errorf("count calls: %w", err)
 	}
 	s.echo = echo.New()
 	s.echo.HideBanner, s.echo.HidePort = true, true
@@ -193,6 +197,7 @@ func (s *Server) answered(next echo.HandlerFunc) echo.HandlerFunc {
 			s.onError(err, c) // here, so that the status is known below
 		}
 		in.restore()
+		s.calls.answered(s.routeOf(c), c)
 		if s.log.Enabled(r.Context(), slog.LevelDebug) {
 			s.log.Debug("call", "method", r.Method, "path", loggedPath(r.URL.Path),
 				"status", c.Response().Status, "took", time.Since(began), "from", c.RealIP())

@@ -362,6 +362,7 @@ func (d *deciding) made(sub *store.Submission, made *store.Submitted) {
 		d.undelivered(sub.Run, &jobs.Failure{Kind: jobs.FailInvalid, Message: "there is no job " + sub.Run.Job + " any more"})
 	default:
 		d.hub.changed(made.ID)
+		d.metrics.messages.WithLabelValues(d.metrics.alerts.of(sub.Run.Labels[jobs.LabelAlert])).Inc()
 		d.bornFailed(sub.Run, "alert", sub.Run.Labels[jobs.LabelAlert])
 	}
 }

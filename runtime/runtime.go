@@ -37,7 +37,9 @@ type Config struct {
 	Store store.Store
 	Kinds map[string]jobs.Kind // by jobs.KindWebhook and so on
 	Log   *slog.Logger         // nil: none
-	Keys  [][]byte             // KeySize each: the first seals secrets and signs, all open; none: one that lives as long as the process
+	// Version is that of the program, for metrics.
+	Version string
+	Keys    [][]byte // KeySize each: the first seals secrets and signs, all open; none: one that lives as long as the process
 	// SaveKeys replaces the keys that the next start is given, whole or not at all; nil: they are not
 	// ours to change.
 	SaveKeys func([][]byte) error
@@ -59,7 +61,8 @@ type Runtime struct {
 	ids   *jobs.IDs
 	plans plans
 
-	alerts alerts
+	alerts  alerts
+	metrics *Metrics
 
 	secrets  *Secrets
 	prepared preparedSpecs
@@ -146,6 +149,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	r.setBack.Store(true) // while nothing ran, nobody saw it
 	r.hub.init()
 	r.store.OnEvents(r.hub.changedEvents)
+	r.metrics = newMetrics(r)
 	r.alerts.init()
 	r.ends.init()
 	r.groups.init()

@@ -180,6 +180,7 @@ func (r *Runtime) decideTicks(
 // tellTicks tells what became of ticks of one schedule, and stops what gives way to a newer run.
 func (r *Runtime) tellTicks(d *store.Decision, got *store.Decided) {
 	s := d.Schedule
+	r.metrics.decided(d, got, r.Now())
 	if m := d.Missed; m != nil {
 		r.log.Warn("ticks of a schedule were missed", "schedule", s.Name, "job", s.Job, "count", m.Count,
 			"first", m.FirstAt.String(), "last", m.LastAt.String(), "caught_up", m.CaughtUp)

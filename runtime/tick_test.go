@@ -292,6 +292,9 @@ func TestOutageIsCaughtUpAsTheScheduleSays(t *testing.T) { // cases 25, 28
 				if last := runs[len(runs)-1].ScheduledFor; last != jobs.TimeOf(time.Now().Truncate(time.Minute)) {
 					t.Errorf("the newest regular tick that ran is %s", last)
 				}
+				if got := s.skipped(); got != c.missed {
+					t.Errorf("metrics say that %d were skipped, want %d", got, c.missed)
+				}
 				n := 0
 				for _, e := range s.missed() {
 					n += e.Count

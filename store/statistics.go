@@ -16,6 +16,25 @@ type Statistics interface {
 	// FoldEnded joins counts that are older than a day into hours, and deletes those older than 90 days, of one
 	// job after the other; done: of all. It does something once an hour.
 	FoldEnded(ctx context.Context, now jobs.Time) (done bool, err error)
+	// OnEnded has fn told what has ended, after each commit in which something did. It does not block; it is given
+	// before anything is written.
+	OnEnded(fn func([]EndedNow))
+	// OnCommit has fn called before each commit, and what it gives after it. Neither blocks; it is given before
+	// anything is written.
+	OnCommit(fn func() (done func()))
+	// HeldRuns counts the queued runs by what they wait for, jobs.HeldWorkers and so on, as it was when they were last
+	// looked at.
+	HeldRuns(ctx context.Context) (map[string]int, error)
+}
+
+// EndedNow is a run that has ended, or an attempt after which another one follows.
+type EndedNow struct {
+	Job  string
+	As   EndedAs
+	Kind jobs.FailureKind // of one that failed, or is tried again
+	// Took is how long the attempt took; Never: none was under way.
+	Took  time.Duration
+	Never bool
 }
 
 // How long counts are kept, and how finely.

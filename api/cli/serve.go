@@ -195,7 +195,7 @@ func (sv *serving) open() (err error) {
 	workers[store.PoolWebhook] = cmd.Workers
 	workers[store.PoolScript] = cmd.scriptWorkers()
 	sv.rt, err = runtime.New(ctx, runtime.Config{
-		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log,
+		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log, Version: sv.s.parts.Version,
 		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
 		Uptime: runtime.MachineUptime, Disk: runtime.DiskOf(filepath.Dir(sv.db)),
 		Heartbeat: heartbeatTo(cmd.HeartbeatURL, sv.s.parts.Version),

@@ -43,3 +43,11 @@ func (s *Store) ended(tx Tx, e *ended) (stop []jobs.ID, err error) {
 	}
 	return s.groupEnded(tx, e)
 }
+
+// kindOf is the kind of a failure; "": of none.
+func kindOf(f *jobs.Failure) jobs.FailureKind {
+	if f == nil {
+		return ""
+	}
+	return f.Kind
+}

@@ -229,6 +229,7 @@ var allowed = map[string]struct{ steps, why string }{
 	},
 	"selectAnyCheckpoint": {"SCAN checkpoints", "whether there is a row: the first will do"},
 	"deleteOldAudit":      {"SCAN audit", "in the order of ids, up to the inner LIMIT"},
+	"selectHeldRuns":      {"SCAN l", "the lanes that hold anything, when metrics are read"},
 	"selectSlots":         {"SCAN slots", "what runs, once after a start or a rollback"},
 	"selectStatefulGates": {"SCAN gates", "when the wall clock was set"},
 	"selectSchedulesBacklog": {

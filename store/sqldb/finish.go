@@ -107,7 +107,7 @@ func (s *Store) finish(tx Tx, f *store.Finish) (store.FinishResult, error) {
 		}
 	}
 	if t := &f.Transition; t.Outcome != 0 && (t.State == jobs.Retrying || t.State == jobs.Queued) {
-		s.tally(f.Job, store.EndedRetried, f.Started, f.Now)
+		s.tally(f.Job, store.EndedRetried, kindOf(f.Transition.Error), f.Started, f.Now)
 	}
 	spawned, left, err := s.spawn(tx, f.Spawn)
 	if err == nil && f.Transition.Outcome != 0 {

@@ -39,11 +39,14 @@ type tallied struct {
 type count struct{ n, ms int64 }
 
 // tally counts something that has ended in this transaction; its rows are written once, at its end.
-func (s *Store) tally(job string, as store.EndedAs, started, now jobs.Time) {
-	bucket, ms := store.EndedNever, int64(0)
+func (s *Store) tally(job string, as store.EndedAs, kind jobs.FailureKind, started, now jobs.Time) {
+	bucket, ms, took := store.EndedNever, int64(0), time.Duration(0)
 	if started != 0 {
-		took := max(0, now.Sub(started))
+		took = max(0, now.Sub(started))
 		bucket, ms = store.EndedBucket(took), took.Milliseconds()
+	}
+	if s.onEnded != nil {
+		s.endedNow = append(s.endedNow, store.EndedNow{Job: job, As: as, Kind: kind, Took: took, Never: started == 0})
 	}
 	for _, of := range [...]string{ofAll, job} {
 		row := tallied{of, floorTo(now, store.EndedStep), as, bucket}
@@ -83,7 +86,65 @@ func (s *Store) tallyEnd(e *ended) {
 	case jobs.Cancelled:
 		as = store.EndedCancelled
 	}
-	s.tally(e.job, as, e.started, e.now)
+	kind := jobs.FailureKind("")
+	if e.state == jobs.Failed {
+		kind = kindOf(e.failure)
+	}
+	s.tally(e.job, as, kind, e.started, e.now)
+}
+
+// OnEnded implements store.Statistics.
+func (s *Store) OnEnded(fn func([]store.EndedNow)) { s.onEnded = fn }
+
+// OnCommit implements store.Statistics.
+func (s *Store) OnCommit(fn func() (done func())) { s.db.OnCommit(fn) }
+
+// selectHeldRuns counts what each lane holds; of a lane nothing is shut, its runs wait for workers.
+const selectHeldRuns = `
+SELECT CASE WHEN l.held <> '' THEN l.held WHEN j.paused_at IS NOT NULL THEN ':paused' ELSE '' END, COALESCE(g.kind, 0),
+    g.paused_at IS NOT NULL, (SELECT COUNT(*) FROM runs r WHERE r.lane = l.id AND r.state = 2)
+FROM lanes l JOIN jobs j ON j.id = l.job LEFT JOIN gates g ON g.id = l.gate WHERE l.head IS NOT NULL`
+
+// HeldRuns implements store.Statistics.
+func (s *Store) HeldRuns(ctx context.Context) (map[string]int, error) {
+	counts := map[string]int{}
+	err := s.db.Read(ctx, func(tx Tx) error {
+		clear(counts)
+		return tx.Query(selectHeldRuns, func(r Row) error {
+			counts[heldKind(r.Text(0), jobs.GateKind(r.Int(1)), r.Int(2) == 1)] += int(r.Int(3))
+			return nil
+		})
+	})
+	delete(counts, "")
+	return counts, err
+}
+
+// heldKind is what the runs of a lane wait for.
+func heldKind(held string, gate jobs.GateKind, paused bool) string {
+	switch held {
+	case heldOverlap:
+		return jobs.HeldOverlap
+	case heldBatch:
+		return jobs.HeldCheckpoint
+	case ":paused":
+		return jobs.HeldPaused
+	case "":
+	default:
+		return jobs.HeldSecret
+	}
+	switch {
+	case paused:
+		return jobs.HeldPaused
+	case gate == jobs.GateQueue:
+		return jobs.HeldQueue
+	case gate == jobs.GateConcurrency:
+		return jobs.HeldConcurrency
+	case gate == jobs.GateRate:
+		return jobs.HeldRate
+	case gate == jobs.GateDependency:
+		return jobs.HeldDependency
+	}
+	return jobs.HeldWorkers
 }
 
 // Ended implements store.Statistics.

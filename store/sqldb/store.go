@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"nightshift/jobs"
@@ -40,10 +41,12 @@ type Store struct {
 	seen      map[int64]struct{}           // stirred gates that the last claim looked at
 	seenAll   bool                         // it looked at all
 	stopped   stoppedBulks
-	told      int           // events that were kept, also those undone since
-	onEvents  func()        // see OnEvents
-	streaks   map[int64]int // how many there are of each job that has any; nil: not read yet
-	cached    int           // bounds the rows kept from call to call
+	told      int    // events that were kept, also those undone since
+	onEvents  func() // see OnEvents
+	onEnded   func([]store.EndedNow)
+	endedNow  []store.EndedNow // in the call under way
+	streaks   map[int64]int    // how many there are of each job that has any; nil: not read yet
+	cached    int              // bounds the rows kept from call to call
 
 	ids     *jobs.IDs          // name the merges of groups
 	groups  groupSight         // see there
@@ -106,18 +109,22 @@ func (s *Store) OnEvents(fn func()) { s.onEvents = fn }
 
 // write is a transaction of the store.
 func (s *Store) write(ctx context.Context, fn func(Tx) error) error {
-	told := false
+	told, ended := false, []store.EndedNow(nil)
 	err := s.db.Write(ctx, func(tx Tx) error {
 		s.trim()
 		before := s.told
 		clear(s.tallies)
+		s.endedNow = s.endedNow[:0]
 		err := fn(tx)
 		if err == nil {
 			err = s.keepTallies(tx)
 		}
-		told = s.told > before
+		told, ended = s.told > before, slices.Clone(s.endedNow)
 		return err
 	})
+	if err == nil && len(ended) > 0 {
+		s.onEnded(ended)
+	}
 	if err == nil && told {
 		s.onEvents()
 	}

@@ -27,6 +27,8 @@ type DB interface {
 	OnWake(fn func())
 	// Size is how large the file is.
 	Size(ctx context.Context) (store.FileSize, error)
+	// OnCommit is called in the writer's turn, before a commit; what it gives, after it.
+	OnCommit(fn func() (done func()))
 	// Tidy checkpoints and frees pages.
 	Tidy(ctx context.Context, idle bool) error
 	Close() error

@@ -263,6 +263,9 @@ func (d *db) OnRollback(fn func()) { d.w.onRollback = fn }
 // OnWake implements sqldb.DB.
 func (d *db) OnWake(fn func()) { d.w.onWake = fn }
 
+// OnCommit has fn called around each commit; it is given before anything is written.
+func (d *db) OnCommit(fn func() (done func())) { d.w.onCommit = fn }
+
 // Tidy implements sqldb.DB: gives free pages back, checkpoints, and cuts the WAL when idle.
 func (d *db) Tidy(ctx context.Context, idle bool) error {
 	return d.w.do(ctx, &call{tidy: func(c *conn) error {

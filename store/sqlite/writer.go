@@ -28,6 +28,7 @@ type writer struct {
 	conn       *conn
 	onRollback func()
 	onWake     func()
+	onCommit   func() (done func())
 
 	mu     sync.RWMutex // guards closed against sends
 	closed bool
@@ -48,7 +49,7 @@ type call struct {
 
 func newWriter() *writer {
 	return &writer{
-		onRollback: func() {}, onWake: func() {},
+		onRollback: func() {}, onWake: func() {}, onCommit: func() func() { return func() {} },
 		calls: make(chan *call, maxGroup), done: make(chan struct{}),
 		log: logKeeper{locked: make(chan struct{}, 1)},
 	}
@@ -154,13 +155,21 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 		w.oneByOne(group)
 		return group
 	}
-	if err := classifyCommit(w.exec("COMMIT")); err != nil {
+	if err := w.commit(); err != nil {
 		w.abort()
 		w.failAll(group, err)
 		return group
 	}
 	w.tidy(group)
 	return group
+}
+
+// commit ends the transaction under way.
+func (w *writer) commit() error {
+	done := w.onCommit()
+	err := classifyCommit(w.exec("COMMIT"))
+	done()
+	return err
 }
 
 // How a call left the transaction.
@@ -257,7 +266,7 @@ func (w *writer) oneByOne(group []*call) {
 			}
 			continue
 		}
-		if err := classifyCommit(w.exec("COMMIT")); err != nil {
+		if err := w.commit(); err != nil {
 			w.abort()
 			w.failAll([]*call{c}, err)
 		}
