@@ -167,6 +167,9 @@ func TestAnEditedPayloadIsSentAsItWasTyped(t *testing.T) {
 		}
 		s.says("the refused form", text, "not JSON", bad)
 	}
+	if status, text := s.post(path, url.Values{"payload": {strings.Repeat("x", 1<<20)}}); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a form past 1 MiB: %d\n%s", status, text)
+	}
 	requeued := func(form url.Values) wire.Run {
 		t.Helper()
 		if status, text := s.post(path, form); status != http.StatusOK {
