@@ -24,6 +24,7 @@ type shownJob struct {
 	Went      wentBy
 	Day       wire.StatTotals // what ended in 24 hours
 	Ended     int64           // runs of that
+	Charts    []*chart        // of that
 	Retry     jobs.EffectiveRetry
 	Rules     []shownRule // in the order they are tried
 	Common    []shownRule // after them, those of the policy default
@@ -89,11 +90,11 @@ func (v *view) readJob() (*shownJob, error) {
 	if d.Went, err = v.wentOf(name); err != nil {
 		return nil, err
 	}
-	day, err := v.dayOf(name)
+	day, charts, err := v.charts(name)
 	if err != nil {
 		return nil, err
 	}
-	d.Day, d.Ended = day.Totals, day.Totals.Succeeded+day.Totals.Failed+day.Totals.Cancelled
+	d.Charts, d.Day, d.Ended = charts, day.Totals, day.Totals.Succeeded+day.Totals.Failed+day.Totals.Cancelled
 	runs, err := v.API.Runs(v.ctx(), url.Values{"job": {name}}, client.Page{Limit: 10})
 	if err != nil {
 		return nil, err

@@ -128,10 +128,3 @@ func (v *view) wentOf(job string) (w wentBy, err error) {
 	}
 	return w, nil
 }
-
-// dayOf is what of a job has ended in the last day.
-func (v *view) dayOf(job string) (wire.Stats, error) {
-	return v.API.Stats(v.ctx(), client.StatsFilter{
-		Job: job, Since: jobs.TimeOf(v.At.Now.Add(-24 * time.Hour)), Step: jobs.Duration(time.Hour),
-	})
-}

@@ -167,6 +167,9 @@ func TestAnEditedPayloadIsSentAsItWasTyped(t *testing.T) {
 		}
 		s.says("the refused form", text, "not JSON", bad)
 	}
+	if status, text := s.post(path, url.Values{"payload": {strings.Repeat("x", 1<<20)}}); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a form past 1 MiB: %d\n%s", status, text)
+	}
 	requeued := func(form url.Values) wire.Run {
 		t.Helper()
 		if status, text := s.post(path, form); status != http.StatusOK {
@@ -236,7 +239,7 @@ func TestAJobSaysHowItWentAndWhatItsRunsWaitFor(t *testing.T) {
 	for i, p := range []string{"good", "good", "bad", "good"} {
 		s.run("sums", fmt.Sprintf(`{"id":%d,"who":%q}`, i, p))
 	}
-	text := s.page("/jobs/sums", "75 %", "succeeded of the last 4", "ended in 24 hours: 1 failed, 0 retries", "2 runs at once for each payload.who", "/dependencies/stripe", "one run for each payload.id",
+	text := s.page("/jobs/sums", "75 %", "succeeded of the last 4", "ended in 24 hours: 1 failed, 0 retries", `id="ended-table"`, "2 runs at once for each payload.who", "/dependencies/stripe", "one run for each payload.id",
 		"4 runs: 3 succeeded, 1 failed", "sums:night", `"cron": "0 2 * * *"`, `id="rules"`)
 	if n := strings.Count(text, ":00:00 UTC"); n < 3 {
 		t.Errorf("%d ticks to come are shown", n)

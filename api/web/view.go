@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nightshift/api/client"
+	"nightshift/api/wire"
 	"nightshift/api/words"
 	"nightshift/jobs"
 )
@@ -148,6 +149,28 @@ func (v *view) showAs(status int, name, title string, data any) error {
 
 // maxForm bounds what a form may send: as the API does bodies.
 const maxForm = 1 << 20
+
+// readForm reads the form that was sent. One that is not whole must not be acted upon: what is missing in it means
+// something too.
+func (v *view) readForm() error {
+	if v.r.Method != http.MethodPost {
+		return nil
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	err := v.r.ParseForm()
+	var tooBig *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &tooBig):
+		return &client.Problem{Problem: wire.Problem{
+			Title: "The form is too large", Status: http.StatusRequestEntityTooLarge, Detail: "A form may hold 1 MiB, a payload 256 KiB of it.",
+		}}
+	}
+	return &client.Problem{Problem: wire.Problem{
+		Title: "The form cannot be read", Status: http.StatusBadRequest, Detail: "It was cut off, or is none.",
+	}}
+}
 
 // form reads a field of the form that was sent, without the carriage returns that browsers put at ends of lines.
 func (v *view) form(name string) string {

@@ -161,7 +161,11 @@ func (s *Site) handler(p page) http.Handler {
 			v.askToSignIn()
 			return
 		}
-		if err := p.handle(v); err != nil {
+		err := v.readForm()
+		if err == nil {
+			err = p.handle(v)
+		}
+		if err != nil {
 			v.fail(err)
 		}
 	})
