@@ -25,7 +25,7 @@ func overviewPages() []page {
 // Bounds of the overview.
 const (
 	groupsShown = 5
-	ticksShown  = 8
+	nextShown   = 8
 	listRead    = 1000 // of schedules, queues and dependencies, newest first
 	chartsBack  = 24 * time.Hour
 	chartsStep  = 30 * time.Minute
@@ -148,7 +148,7 @@ func (v *view) readShared(d *overviewed) error {
 	slices.SortFunc(d.Queues, func(a, b wire.Queue) int {
 		return cmp.Or(cmp.Compare(b.Queued, a.Queued), cmp.Compare(b.Running, a.Running), cmp.Compare(a.Name, b.Name))
 	})
-	d.Queues = d.Queues[:min(len(d.Queues), ticksShown)]
+	d.Queues = d.Queues[:min(len(d.Queues), nextShown)]
 	dependencies, err := v.API.Dependencies(v.ctx(), client.Page{Limit: listRead})
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (v *view) readSchedules(d *overviewed) error {
 		}
 	}
 	slices.SortStableFunc(d.Ticks, func(a, b wire.StandingSchedule) int { return cmp.Compare(a.Next, b.Next) })
-	d.Ticks = d.Ticks[:min(len(d.Ticks), ticksShown)]
+	d.Ticks = d.Ticks[:min(len(d.Ticks), nextShown)]
 	return nil
 }
 
@@ -231,7 +231,7 @@ var tellsOf = []string{
 const urgentFor = time.Hour
 
 func (v *view) readTold(d *overviewed) error {
-	list, err := v.API.Events(v.ctx(), client.EventFilter{Types: tellsOf}, client.Page{Limit: ticksShown})
+	list, err := v.API.Events(v.ctx(), client.EventFilter{Types: tellsOf}, client.Page{Limit: nextShown})
 	if err != nil {
 		return err
 	}
