@@ -25,7 +25,7 @@ func overviewPages() []page {
 // Bounds of the overview.
 const (
 	groupsShown = 5
-	ticksShown  = 8
+	nextShown   = 8
 	listRead    = 1000 // of schedules, queues and dependencies, newest first
 	chartsBack  = 24 * time.Hour
 	chartsStep  = 30 * time.Minute
@@ -77,7 +77,10 @@ func overview(v *view) error {
 	if err != nil {
 		return err
 	}
-	v.Nav, v.Watch = "/", "?"
+	v.Nav = "/"
+	if !data.New { // else somebody may be typing
+		v.Watch = "?"
+	}
 	return v.show("overview", "Overview", data)
 }
 
@@ -85,7 +88,7 @@ func (v *view) overviewed() (d overviewed, err error) {
 	if d.Server, err = v.API.Server(v.ctx()); err != nil {
 		return d, err
 	}
-	for _, read := range []func(*overviewed) error{v.readOpen, v.readShared, v.readSchedules, v.readStats, v.readTold} {
+	for _, read := range []func(*overviewed) error{v.readOpen, v.readShared, v.readSchedules, v.readSecrets, v.readStats, v.readTold} {
 		if err := read(&d); err != nil {
 			return d, err
 		}
@@ -145,7 +148,7 @@ func (v *view) readShared(d *overviewed) error {
 	slices.SortFunc(d.Queues, func(a, b wire.Queue) int {
 		return cmp.Or(cmp.Compare(b.Queued, a.Queued), cmp.Compare(b.Running, a.Running), cmp.Compare(a.Name, b.Name))
 	})
-	d.Queues = d.Queues[:min(len(d.Queues), ticksShown)]
+	d.Queues = d.Queues[:min(len(d.Queues), nextShown)]
 	dependencies, err := v.API.Dependencies(v.ctx(), client.Page{Limit: listRead})
 	if err != nil {
 		return err
@@ -191,7 +194,24 @@ func (v *view) readSchedules(d *overviewed) error {
 		}
 	}
 	slices.SortStableFunc(d.Ticks, func(a, b wire.StandingSchedule) int { return cmp.Compare(a.Next, b.Next) })
-	d.Ticks = d.Ticks[:min(len(d.Ticks), ticksShown)]
+	d.Ticks = d.Ticks[:min(len(d.Ticks), nextShown)]
+	return nil
+}
+
+// readSecrets finds those that no key of the server opens: runs that need them are held.
+func (v *view) readSecrets(d *overviewed) error {
+	if !v.May("admin") || !v.Whole() {
+		return nil
+	}
+	list, err := v.API.Secrets(v.ctx(), client.Page{Limit: listRead})
+	if err != nil {
+		return err
+	}
+	for _, s := range list.Items {
+		if !s.Readable {
+			d.Needs = append(d.Needs, need{"bad", "The secret " + s.Name + " cannot be read: runs that need it are held.", "/secrets", "Secrets"})
+		}
+	}
 	return nil
 }
 
@@ -211,7 +231,7 @@ var tellsOf = []string{
 const urgentFor = time.Hour
 
 func (v *view) readTold(d *overviewed) error {
-	list, err := v.API.Events(v.ctx(), client.EventFilter{Types: tellsOf}, client.Page{Limit: ticksShown})
+	list, err := v.API.Events(v.ctx(), client.EventFilter{Types: tellsOf}, client.Page{Limit: nextShown})
 	if err != nil {
 		return err
 	}

@@ -244,6 +244,7 @@ func (s *Store) cancelAllOf(tx Tx, row *storedJob, by store.By) (gone goneJob, e
 	if err != nil {
 		return gone, err
 	}
+	s.tallyMany(row.job.Name, store.EndedCancelled, gone.cancelled, by.Now)
 	gone.cancelled, gone.stop = gone.cancelled+linked.cancelled, linked.stop
 	if _, err := tx.Exec(updateRunningOrphaned, row.id); err != nil {
 		return gone, err

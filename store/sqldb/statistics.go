@@ -55,6 +55,13 @@ func (s *Store) tally(job string, as store.EndedAs, kind jobs.FailureKind, start
 	}
 }
 
+// tallyMany counts runs that ended at once, with no attempt of them under way.
+func (s *Store) tallyMany(job string, as store.EndedAs, n int, now jobs.Time) {
+	for range n {
+		s.tally(job, as, 0, now)
+	}
+}
+
 func floorTo(t jobs.Time, step time.Duration) jobs.Time {
 	return t - t%jobs.Time(step.Milliseconds())
 }

@@ -13,6 +13,7 @@ import (
 type model struct {
 	jobs []*modelJob // in the order in which the names were first used
 	runs map[jobs.ID]*modelRun
+	gone [jobs.Cancelled + 1]int64 // ended ones that were deleted, by their state
 	keys map[string]modelKey
 	// saved are the checkpoints, by owner.
 	saved map[string]modelSaved

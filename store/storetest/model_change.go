@@ -131,6 +131,7 @@ func (m *model) remove(id jobs.ID) error {
 // forget deletes a run.
 func (m *model) forget(r *modelRun) {
 	m.unlink(r)
+	m.gone[r.State]++
 	delete(m.runs, r.ID)
 	left := m.sorted(func(other *modelRun) bool { return other.OperationID == r.OperationID })
 	if len(left) == 0 {

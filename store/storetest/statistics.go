@@ -92,3 +92,15 @@ var statisticsClaims = []claim{
 		equal(w, "that of none", store.EndedUpTo(store.EndedNever), 0)
 	}},
 }
+
+// compareEnded compares what was counted with the runs that have ended.
+func (w *walker) compareEnded() {
+	w.Helper()
+	ended := w.model.gone
+	for _, r := range w.model.runs {
+		ended[r.State]++
+	}
+	got := w.counted(store.EndedFilter{Until: w.now.Add(10 * 365 * 24 * time.Hour)})
+	want := [5]int64{0, ended[jobs.Succeeded], ended[jobs.Failed], ended[jobs.Cancelled], got[store.EndedRetried]}
+	equal(w.world, "what was counted", got, want)
+}

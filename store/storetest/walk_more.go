@@ -259,6 +259,7 @@ func (w *walker) compareAll() {
 	}
 	w.compareBatches(all)
 	w.compareWaiting()
+	w.compareEnded()
 	w.compareGates()
 	w.compareHeld()
 	w.compareSchedules()
