@@ -228,6 +228,6 @@ func told(said *jobs.Said, t *jobs.Transition) string {
 func runAttrs(l store.Lease) []any {
 	return []any{
 		slog.String("job", l.Run.Job), slog.String("run", l.Run.ID.String()), slog.Int("attempt", l.Run.Counts.Number),
-		slog.String("operation", l.Run.OperationID.String()), slog.String("correlation", l.Run.CorrelationID),
+		slog.String("operation", l.Run.OperationID.String()), slog.String("correlation_id", l.Run.CorrelationID),
 	}
 }
