@@ -35,6 +35,7 @@ var layers = []layer{
 		tests: []string{"store/storetest"},
 	},
 	{dir: "runtime", may: []string{"store", "jobs"}, tests: []string{"store/...", "jobs/..."}},
+	{dir: "runtime/otlp", may: []string{"runtime", "jobs"}, tests: []string{"store/..."}},
 	{
 		dir: "api", may: []string{"api/web", "api/client", "api/wire", "runtime", "store", "jobs"},
 		tests: []string{"..."},
@@ -103,6 +104,14 @@ var fences = []fence{
 	{
 		imports: []string{"github.com/wneessen/go-mail/"},
 		in:      []string{"jobs/mail"}, why: "mail is put together and sent there",
+	},
+	{
+		imports: []string{"go.opentelemetry.io/"},
+		in:      []string{"runtime/otlp"}, tests: true, why: "traces leave the house by one door",
+	},
+	{
+		imports: []string{"google.golang.org/protobuf/"},
+		tests:   true, why: "a collector of tests reads what is sent",
 	},
 	{
 		imports: []string{"github.com/alecthomas/kong", "github.com/lmittmann/tint"},

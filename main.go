@@ -14,6 +14,8 @@ import (
 	"nightshift/jobs/mail"
 	"nightshift/jobs/script"
 	"nightshift/jobs/webhook"
+	"nightshift/runtime"
+	"nightshift/runtime/otlp"
 	"nightshift/store"
 	"nightshift/store/sqlite"
 )
@@ -32,7 +34,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, FileSchema: api.FileSchema}
+	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, MakeTracer: makeTracer, FileSchema: api.FileSchema}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
 }
 
@@ -55,6 +57,18 @@ func versionText() string {
 
 func openStore(ctx context.Context, path string, log *slog.Logger) (store.Store, error) {
 	return sqlite.Open(ctx, path, sqlite.Config{Log: log})
+}
+
+// makeTracer makes what tells the collector of the environment of runs; nil: it names none.
+func makeTracer(ctx context.Context, version string, log *slog.Logger) (runtime.Tracer, func(), error) {
+	if !otlp.Wanted(os.Getenv) {
+		return nil, nil, nil
+	}
+	t, err := otlp.New(ctx, version, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t, t.Close, nil
 }
 
 // makeKinds makes the kinds of jobs, one line each.

@@ -198,5 +198,5 @@ func (r *Runtime) undelivered(run *jobs.Run, failure *jobs.Failure) {
 	}
 	r.log.Error("AN ALERT COULD NOT BE TOLD: look at its run, mend what it calls and requeue it",
 		slog.String("alert", run.Labels[jobs.LabelAlert]), slog.String("job", run.Job), slog.String("run", run.ID.String()),
-		slog.String("correlation", run.CorrelationID), slog.String("error", why))
+		slog.String("correlation_id", run.CorrelationID), slog.String("error", why))
 }

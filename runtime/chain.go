@@ -44,7 +44,7 @@ func (r *Runtime) bornFailed(run *jobs.Run, where, from string) {
 		return
 	}
 	r.log.Error("run failed before it could start", "job", run.Job, "run", run.ID.String(),
-		"correlation", run.CorrelationID, where, from, "error", run.Error.Message)
+		"correlation_id", run.CorrelationID, where, from, "error", run.Error.Message)
 	if run.Tells != jobs.TellsNothing {
 		r.undelivered(run, run.Error)
 	}

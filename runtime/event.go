@@ -234,6 +234,7 @@ func (r *Runtime) finished(c completion) {
 		r.groupOver(&c)
 	}
 	r.logEnd(c)
+	r.traceEnd(&c)
 	if t.State == jobs.Failed && c.lease.Run.Tells != jobs.TellsNothing {
 		r.undelivered(c.lease.Run, t.Error)
 	}

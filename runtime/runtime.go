@@ -51,6 +51,7 @@ type Config struct {
 	Disk func() (jobs.Disk, error)
 	// Heartbeat tells somebody that the server is well, each minute while it is; nil: nobody.
 	Heartbeat func(context.Context) error
+	Tracer    Tracer // nil: runs are not traced
 }
 
 // Runtime owns all goroutines.

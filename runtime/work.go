@@ -102,7 +102,7 @@ func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 		Spec: *l.Spec, Fresh: l.Fresh, Run: run.ID, Job: run.Job, Operation: run.OperationID,
 		Number: run.Counts.Number, Attempt: run.Counts.Attempt(), MaxAttempts: plan.MaxAttempts(run.MaxAttempts),
 		Deadline: a.deadline, ScheduledFor: run.ScheduledFor, CatchUp: run.Trigger == jobs.TriggerCatchUp,
-		CorrelationID: run.CorrelationID, Traceparent: run.Traceparent, Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
+		CorrelationID: run.CorrelationID, Traceparent: r.calling(run), Payload: run.Payload, Checkpoint: a.lease.Checkpoint, Body: l.Body,
 		Judge: l.Judge, BodySecret: l.BodySecret, Mask: l.mask, Kill: a.kill, Log: log, Continues: run.Continues,
 		CallbackURL: r.served.callback(run.ID, a.lease.Spec.Kind()), CallbackToken: token,
 		Results: r.resultsOf(a),
@@ -110,6 +110,7 @@ func (r *Runtime) call(a *attempt, plan *jobs.Plan, l *launch) jobs.Report {
 	})
 	_ = log.Flush() // the output never fails
 	veiled.flush()
+	r.called(a, l.Spec, begun, &report)
 	return report
 }
 
@@ -227,6 +228,6 @@ func told(said *jobs.Said, t *jobs.Transition) string {
 func runAttrs(l store.Lease) []any {
 	return []any{
 		slog.String("job", l.Run.Job), slog.String("run", l.Run.ID.String()), slog.Int("attempt", l.Run.Counts.Number),
-		slog.String("operation", l.Run.OperationID.String()), slog.String("correlation", l.Run.CorrelationID),
+		slog.String("operation", l.Run.OperationID.String()), slog.String("correlation_id", l.Run.CorrelationID),
 	}
 }

@@ -30,6 +30,8 @@ type Parts struct {
 	Version   string
 	OpenStore func(ctx context.Context, path string, log *slog.Logger) (store.Store, error)
 	MakeKinds func(KindConfig) (Kinds, error)
+	// MakeTracer tells a collector of runs; nil where the environment names none. close sends the rest.
+	MakeTracer func(ctx context.Context, version string, log *slog.Logger) (t runtime.Tracer, close func(), err error)
 	// FileSchema is the JSON Schema of job files.
 	FileSchema func() ([]byte, error)
 }
@@ -154,6 +156,7 @@ type serving struct {
 	ln    net.Listener
 	st    store.Store
 	kinds Kinds
+	trace func() // ends the telling of traces; nil: none are told
 	rt    *runtime.Runtime
 	srv   *api.Server
 	token tokenState
@@ -194,11 +197,17 @@ func (sv *serving) open() (err error) {
 	var workers [store.Pools]int
 	workers[store.PoolWebhook] = cmd.Workers
 	workers[store.PoolScript] = cmd.scriptWorkers()
+	tracer, endTrace, err := sv.s.parts.MakeTracer(ctx, sv.s.parts.Version, sv.log)
+	if err != nil {
+		return err
+	}
+	sv.trace = endTrace
 	sv.rt, err = runtime.New(ctx, runtime.Config{
 		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log, Version: sv.s.parts.Version,
 		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
 		Uptime: runtime.MachineUptime, Disk: runtime.DiskOf(filepath.Dir(sv.db)),
 		Heartbeat: heartbeatTo(cmd.HeartbeatURL, sv.s.parts.Version),
+		Tracer:    tracer,
 	})
 	if err != nil {
 		return err
@@ -352,6 +361,9 @@ func (sv *serving) close() {
 	}
 	if sv.ln != nil {
 		_ = sv.ln.Close()
+	}
+	if sv.trace != nil {
+		sv.trace()
 	}
 	if sv.st != nil {
 		if err := sv.st.Close(); err != nil {

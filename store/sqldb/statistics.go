@@ -58,7 +58,7 @@ func (s *Store) tally(job string, as store.EndedAs, kind jobs.FailureKind, start
 // tallyMany counts runs that ended at once, with no attempt of them under way.
 func (s *Store) tallyMany(job string, as store.EndedAs, n int, now jobs.Time) {
 	for range n {
-		s.tally(job, as, 0, now)
+		s.tally(job, as, "", 0, now)
 	}
 }
 
