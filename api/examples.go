@@ -153,6 +153,8 @@ var paramExamples = map[string]any{
 
 	"fingerprint": sampleFingerprint, "status": "open", "live": "1", "step": "1h",
 
+	"actor": "token admin", "action": "pause", "kind": "job",
+
 	"door": "github", "secret": "a-long-random-text",
 
 	"type": "dependency.opened", "after": 411,

@@ -276,6 +276,7 @@ var typeSamples = map[reflect.Type]func() any{
 		return wire.Audit{Items: []wire.AuditEntry{{
 			ID: 19, At: sampleStart, Actor: "token admin", Action: "pause", Kind: "job",
 			Name: "nightly-sync", Note: "the warehouse is being moved",
+			Changes: []jobs.Change{{Location: "paused", Before: jobs.Raw("false"), After: jobs.Raw("true")}},
 		}}, Limit: 50}
 	},
 	reflect.TypeFor[wire.Events](): func() any {

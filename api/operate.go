@@ -55,24 +55,6 @@ func drain(c *call, on bool) error {
 	return c.answerServer()
 }
 
-func getAudit(c *call) error {
-	page := c.page()
-	items, next, err := c.s.rt.Store().Audit(c.ctx(), page)
-	if err != nil {
-		return within("query", err)
-	}
-	list := wire.Audit{
-		Items: make([]wire.AuditEntry, len(items)), Next: orNull(next), Limit: page.Limit,
-	}
-	for i, e := range items {
-		list.Items[i] = wire.AuditEntry{
-			ID: e.ID, At: e.At, Actor: e.Actor, Action: e.Action, Kind: e.Kind, Name: e.Name,
-			Note: e.Note, Change: orRawNull(e.Change),
-		}
-	}
-	return c.answer(200, &list)
-}
-
 func getHealth(c *call) error { return c.answer(200, &wire.Status{Status: "alive"}) }
 
 // readyWithin is how long a probe of the database may take.

@@ -88,7 +88,7 @@ func allRoutes() []*route {
 	for _, part := range [][]*route{
 		jobRoutes(), scheduleRoutes(), fileRoutes(), policyRoutes(), alertRoutes(), sharingRoutes(), runRoutes(),
 		runActionRoutes(), groupRoutes(), failureRoutes(), checkpointRoutes(), callbackRoutes(), ruleRoutes(), tokenRoutes(), secretRoutes(),
-		eventRoutes(), statsRoutes(), sessionRoutes(), metricsRoutes(), timelineRoutes(), serverRoutes(), inboundRoutes(), openRoutes(),
+		eventRoutes(), statsRoutes(), sessionRoutes(), metricsRoutes(), timelineRoutes(), serverRoutes(), auditRoutes(), inboundRoutes(), openRoutes(),
 	} {
 		all = append(all, part...)
 	}
@@ -360,12 +360,6 @@ func serverRoutes() []*route {
 			handle: func(c *call) error { return drain(c, false) }, tag: "server", id: "resume",
 			summary: "Start attempts again", in: wire.Empty{}, optional: true,
 			out: []outcome{{status: 200, body: wire.Server{}}},
-		},
-		{
-			method: "GET", path: "/v1/audit", opens: scopeAdmin, whole: true, query: paging,
-			handle: getAudit, tag: "server", id: "list-audit",
-			summary: "List who changed what, newest first",
-			out:     []outcome{{status: 200, body: wire.Audit{}}},
 		},
 		{
 			method: "GET", path: "/openapi.json", opens: scopeRead, handle: getSpec,

@@ -108,7 +108,7 @@ func TestANarrowedTokenLosesTheRaceForASchedule(t *testing.T) {
 	var audit struct {
 		Items []struct {
 			Actor, Action, Kind string
-			Change              struct{ Job string }
+			Changes             []jobs.Change
 		}
 	}
 	ts.call("GET", "/v1/audit?limit=1000", "").want(200).into(&audit)
@@ -121,8 +121,10 @@ func TestANarrowedTokenLosesTheRaceForASchedule(t *testing.T) {
 		if e.Actor == "token web" && stood != "" && stood != "mail-out" {
 			t.Errorf("%s by %s of one of the job %s", e.Action, e.Actor, stood)
 		}
-		if stood = e.Change.Job; e.Action == "delete" {
-			stood = ""
+		for _, c := range e.Changes {
+			if c.Location == "job" {
+				stood = strings.Trim(string(c.After), `"`) // "": it is there no more
+			}
 		}
 		changes++
 	}

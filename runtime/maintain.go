@@ -137,10 +137,19 @@ func (r *Runtime) late(by *atomic.Int64) time.Duration {
 	return 0
 }
 
+// drained is the difference of a drain, or its end, for the audit.
+func drained(before, after bool) []jobs.Change {
+	if before == after {
+		return nil
+	}
+	text := func(on bool) jobs.Raw { return jobs.AppendJSON(nil, on) }
+	return []jobs.Change{{Location: "draining", Before: text(before), After: text(after)}}
+}
+
 // Drain starts no attempt until Resume or a restart.
 func (r *Runtime) Drain(ctx context.Context, by store.By) error {
 	by.Now = r.Now()
-	if err := r.wrote(r.store.Note(ctx, by, "drain", "server", "server")); err != nil {
+	if err := r.wrote(r.store.Note(ctx, by, "drain", "server", "server", drained(r.draining.Load(), true)...)); err != nil {
 		return err
 	}
 	r.draining.Store(true)
@@ -150,7 +159,7 @@ func (r *Runtime) Drain(ctx context.Context, by store.By) error {
 // Resume ends Drain.
 func (r *Runtime) Resume(ctx context.Context, by store.By) error {
 	by.Now = r.Now()
-	if err := r.wrote(r.store.Note(ctx, by, "resume", "server", "server")); err != nil {
+	if err := r.wrote(r.store.Note(ctx, by, "resume", "server", "server", drained(r.draining.Load(), false)...)); err != nil {
 		return err
 	}
 	r.draining.Store(false)

@@ -505,7 +505,7 @@ func TestDrainStartsNothingUntilResume(t *testing.T) {
 	if run := s.awaitEnd(id); run.State != jobs.Succeeded {
 		t.Fatal(run.State)
 	}
-	list, _, err := s.st.Audit(context.Background(), store.Page{Limit: 2})
+	list, _, err := s.st.Audit(context.Background(), store.AuditFilter{}, store.Page{Limit: 2})
 	if err != nil || len(list) != 2 || list[0].Action != "resume" || list[1].Action != "drain" {
 		t.Fatalf("audit %+v, %v", list, err)
 	}

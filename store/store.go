@@ -117,8 +117,10 @@ type History interface {
 type Ledger interface {
 	Statistics
 	// Note keeps an audit entry of something that changes no row.
-	Note(ctx context.Context, by By, action, kind, name string) error
-	Audit(ctx context.Context, p Page) ([]AuditEntry, string, error)
+	Note(ctx context.Context, by By, action, kind, name string, changes ...jobs.Change) error
+	// Audit lists entries, newest first. A request looks at a bounded number of them: a page may hold fewer than
+	// asked for while there is a next one.
+	Audit(ctx context.Context, f AuditFilter, p Page) ([]AuditEntry, string, error)
 	// Floor is the largest number (jobs.ID.Seq) of any run, deleted ones included.
 	Floor(ctx context.Context) (int64, error)
 	// Clock is what a claim has kept last; "": nothing.
@@ -393,11 +395,18 @@ type AuditEntry struct {
 	ID    int64
 	At    jobs.Time
 	Actor string
-	// Action is put, adopt (into a set), delete, pause, resume, cancel, requeue, run-now,
-	// upgrade-runs, remove, rotate-key, test.
+	// Action is put, adopt (into a set), delete, pause, resume, cancel, requeue, remerge, run-now, upgrade-runs,
+	// remove, drop-checkpoint, resolve, ignore, stop, trip, reset, drain, rotate-key, test, link, sign-in, sign-out.
 	Action string
-	Kind   string // job, policy, run, token, secret, server
+	Kind   string // job, policy, schedule, queue, dependency, alert, run, failures (an order), token, session, secret, server
 	Name   string
 	Note   string
-	Change jobs.Raw // JSON: what changed; nil: nothing to show
+	// Changes is the difference: bounded, see maxAuditFields and its neighbours; values of secrets are never in it.
+	Changes []jobs.Change
+}
+
+// AuditFilter narrows the audit; zero values do not.
+type AuditFilter struct {
+	Actor, Action, Kind, Name string
+	Since, Until              jobs.Time // of At, both included
 }

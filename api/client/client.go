@@ -207,9 +207,9 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
-// Audit lists who changed what.
-func (c *Client) Audit(ctx context.Context, p Page) (list wire.Audit, err error) {
-	_, err = c.answer(ctx, call{method: "GET", path: "/v1/audit", query: p.add(nil)}, &list)
+// Audit lists who changed what, newest first. The filter is as the route takes it.
+func (c *Client) Audit(ctx context.Context, filter url.Values, p Page) (list wire.Audit, err error) {
+	_, err = c.answer(ctx, call{method: "GET", path: "/v1/audit", query: p.with(filter)}, &list)
 	return list, err
 }
 

@@ -171,14 +171,14 @@ type Audit struct {
 
 // AuditEntry is one change somebody made.
 type AuditEntry struct {
-	ID     int64     `json:"id"`
-	At     jobs.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	Action string    `json:"action"`
-	Kind   string    `json:"kind"`
-	Name   string    `json:"name"`
-	Note   string    `json:"note"`
-	Change jobs.Raw  `json:"change"`
+	ID      int64         `json:"id"`
+	At      jobs.Time     `json:"at"`
+	Actor   string        `json:"actor"`
+	Action  string        `json:"action"`
+	Kind    string        `json:"kind"`
+	Name    string        `json:"name"`
+	Note    string        `json:"note"`
+	Changes []jobs.Change `json:"changes"`
 }
 
 // Events is a page of events, newest first.

@@ -189,7 +189,7 @@ func (s *Store) TestAlert(ctx context.Context, e store.Event, by store.By) (id i
 		if _, err := one(tx, selectNewestEvent, func(r Row) { id = r.Int(0) }); err != nil {
 			return err
 		}
-		return s.audit(tx, by, "test", store.KindAlert, e.Subject, nil)
+		return s.audit(tx, by, "test", store.KindAlert, e.Subject, changed("event", nil, id))
 	})
 	return id, err
 }

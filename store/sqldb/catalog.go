@@ -219,7 +219,11 @@ func (s *Store) removeJob(tx Tx, row *storedJob, by store.By) (gone goneJob, err
 		return gone, err
 	}
 	gone.schedules = schedules
-	return gone, s.audit(tx, by, "delete", store.KindJob, row.job.Name, row.doc)
+	changes := jobs.Diff(row.doc, []byte("{}"))
+	if gone.cancelled > 0 {
+		changes = append(changes, changed("runs_cancelled", nil, gone.cancelled))
+	}
+	return gone, s.audit(tx, by, "delete", store.KindJob, row.job.Name, changes...)
 }
 
 // cancelAllOf cancels what waits of a job.
@@ -303,11 +307,12 @@ func (s *Store) PauseJob(
 		}
 		s.lookAgain()
 		tx.Wake()
+		was, said := j.Paused, j.PauseNote
 		j.Paused, j.PauseNote = paused, note
 		if !paused {
 			j.PauseNote = ""
 		}
-		return s.audit(tx, by, action, "job", name, nil)
+		return s.audit(tx, by, action, "job", name, pausedChange(was, said, paused, j.PauseNote)...)
 	})
 	return j, err
 }

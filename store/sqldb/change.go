@@ -30,8 +30,6 @@ UPDATE runs SET due_at = due_at + $1, rank = rank + $1 WHERE state IN (1, 4) AND
 	// By when they must have called back.
 	updateWaitingShifted = `
 UPDATE runs SET due_at = due_at + $1 WHERE state IN (3, 5) AND state = 5 AND members IS NULL`
-	insertAuditEntry = `
-INSERT INTO audit (at, actor, action, kind, name, note, change) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
 // runRow is what a change of one run needs to know.
@@ -84,16 +82,6 @@ func (s *Store) findRun(tx Tx, id jobs.ID) (row runRow, found bool, err error) {
 	return row, err == nil, err
 }
 
-func (s *Store) audit(tx Tx, by store.By, action, kind, name string, change jobs.Raw) error {
-	var text any
-	if change != nil {
-		text = string(change)
-	}
-	_, err := tx.Exec(insertAuditEntry, int64(by.Now), by.Actor, action, kind, name,
-		noneText(by.Note), text)
-	return err
-}
-
 // Cancel implements store.Queue.
 func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (out store.Cancelled, err error) {
 	err = s.write(ctx, func(tx Tx) error {
@@ -103,6 +91,7 @@ func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (out store.
 			return err
 		}
 		out.State = row.state
+		change := changed("state", row.state.String(), jobs.Cancelled.String())
 		switch {
 		case out.State == jobs.Cancelled:
 			return nil
@@ -117,8 +106,10 @@ func (s *Store) Cancel(ctx context.Context, id jobs.ID, by store.By) (out store.
 			out.State = jobs.Cancelled
 		} else if row.asked {
 			return nil
+		} else {
+			change = changed("cancel_requested_at", nil, by.Now)
 		}
-		return s.audit(tx, by, "cancel", "run", id.String(), nil)
+		return s.audit(tx, by, "cancel", "run", id.String(), change)
 	})
 	return out, err
 }
@@ -205,7 +196,7 @@ func (s *Store) RunNow(ctx context.Context, id jobs.ID, by store.By) error {
 		if err != nil {
 			return err
 		}
-		return s.audit(tx, by, "run-now", "run", id.String(), nil)
+		return s.audit(tx, by, "run-now", "run", id.String(), changed("state", row.state.String(), jobs.Queued.String()))
 	})
 }
 
@@ -276,6 +267,6 @@ func (s *Store) Remove(ctx context.Context, id jobs.ID, by store.By) error {
 		if err != nil {
 			return fmt.Errorf("remove run %s: %w", id, err)
 		}
-		return s.audit(tx, by, "remove", "run", id.String(), nil)
+		return s.audit(tx, by, "remove", "run", id.String(), changed("job", row.jobName, nil), changed("state", row.state.String(), nil))
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"nightshift/jobs"
 	"nightshift/store"
 )
 
@@ -85,9 +86,13 @@ func (v *saving) putDocument(p *store.PutDocument) (store.SavedDocument, error) 
 		}
 	}
 	if !out.Changed {
-		return out, v.adopted(n)
+		return out, v.adopted(n, at.set)
 	}
-	return out, v.audit(v.tx, v.by, "put", p.Kind, p.Name, p.Doc)
+	changes := made(p.Doc)
+	if before != nil {
+		changes = jobs.Diff(before.Doc, p.Doc)
+	}
+	return out, v.audit(v.tx, v.by, "put", p.Kind, p.Name, withSet(changes, at.set, set)...)
 }
 
 // Document implements store.Catalog.
@@ -174,5 +179,5 @@ func (s *Store) removeDocument(tx Tx, n named, by store.By) error {
 			return err
 		}
 	}
-	return s.audit(tx, by, "delete", n.kind, n.name, d.Doc)
+	return s.audit(tx, by, "delete", n.kind, n.name, gone(d.Doc)...)
 }

@@ -6,7 +6,7 @@ import "maps"
 var sessionStatements = map[string]string{
 	"selectSessions": selectSessions, "selectSessionLink": selectSessionLink, "insertSession": insertSession,
 	"updateSessionUsed": updateSessionUsed, "deleteSession": deleteSession, "deleteTokenSessions": deleteTokenSessions,
-	"deleteOverSessions": deleteOverSessions,
+	"selectSessionToken": selectSessionToken, "deleteOverSessions": deleteOverSessions,
 }
 
 func init() { maps.Copy(Statements, sessionStatements) }

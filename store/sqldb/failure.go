@@ -30,11 +30,16 @@ func (s *Store) Deal(ctx context.Context, run jobs.ID, d store.Dealing, by store
 		case !l.failed:
 			return fmt.Errorf("run %s is %s, and no failure: %w", run, l.state, store.ErrState)
 		}
-		changed, err := s.deal(tx, &l, &settling{d.Status, by.Actor, d.Note, d.Until, by.Now})
-		if err != nil || !changed {
+		was := l.dealt
+		dealt, err := s.deal(tx, &l, &settling{d.Status, by.Actor, d.Note, d.Until, by.Now})
+		if err != nil || !dealt {
 			return err
 		}
-		return s.audit(tx, by, dealings[d.Status], "run", run.String(), nil)
+		changes := []jobs.Change{changed("status", was.String(), d.Status.String())}
+		if d.Until != 0 {
+			changes = append(changes, changed("until", nil, d.Until))
+		}
+		return s.audit(tx, by, dealings[d.Status], "run", run.String(), changes...)
 	})
 }
 

@@ -132,7 +132,7 @@ func (s *Store) StartBulk(ctx context.Context, id jobs.ID, b store.Bulk, by stor
 		if err != nil {
 			return fmt.Errorf("keep the order %s: %w", id, err)
 		}
-		return s.audit(tx, by, b.Action, "failures", id.String(), jobs.Raw(doc))
+		return s.audit(tx, by, b.Action, "failures", id.String(), append(made([]byte(doc)), changed("count", nil, count))...)
 	})
 	return count, err
 }

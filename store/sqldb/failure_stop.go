@@ -42,7 +42,11 @@ func (s *Store) bulkRunsEnded(tx Tx, id jobs.ID, ends jobs.State, n int, now job
 	if stop := most > 0 && failed >= most && ends == jobs.Failed; stop && state <= store.BulkMade {
 		// Of one of which all runs have ended nothing is left to call off.
 		if !over || state == store.BulkRunning {
-			return s.stopBulk(tx, id, fmt.Sprintf("%d of its runs have failed", failed), now)
+			reason := fmt.Sprintf("%d of its runs have failed", failed)
+			if err := s.stopBulk(tx, id, reason, now); err != nil {
+				return err
+			}
+			return s.auditStopped(tx, store.By{Actor: "server", Now: now, Note: reason}, id)
 		}
 	}
 	if !over || state == store.BulkRunning {
@@ -63,6 +67,10 @@ func (s *Store) stopBulk(tx Tx, id jobs.ID, reason string, now jobs.Time) error 
 	return err
 }
 
+func (s *Store) auditStopped(tx Tx, by store.By, id jobs.ID) error {
+	return s.audit(tx, by, "stop", "failures", id.String(), changed("called_off", false, true))
+}
+
 // StopBulk implements store.Failures.
 func (s *Store) StopBulk(ctx context.Context, id jobs.ID, by store.By) error {
 	return s.write(ctx, func(tx Tx) error {
@@ -80,7 +88,7 @@ func (s *Store) StopBulk(ctx context.Context, id jobs.ID, by store.By) error {
 		if err := s.stopBulk(tx, id, reason, by.Now); err != nil {
 			return err
 		}
-		return s.audit(tx, by, "stop", "failures", id.String(), nil)
+		return s.auditStopped(tx, by, id)
 	})
 }
 

@@ -131,7 +131,7 @@ func (s *Store) Remerge(
 			return fmt.Errorf("make another merge of group %s: %w", of, err)
 		}
 		out = submitted(run, false)
-		return s.audit(tx, by, "remerge", "run", of.String(), jobs.Raw(`{"run":"`+run.ID.String()+`"}`))
+		return s.audit(tx, by, "remerge", "run", of.String(), changed("run", nil, run.ID))
 	})
 	return out, err
 }

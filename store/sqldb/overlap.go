@@ -149,7 +149,7 @@ func (d *deciding) giveWay(id jobs.ID) (over bool, err error) {
 	} else if row.asked {
 		return false, nil
 	}
-	return over, d.auditReplaced(id)
+	return over, d.auditReplaced(id, changed("state", row.state.String(), jobs.Cancelled.String()))
 }
 
 // askToEnd has a run end of which an attempt is under way, for a newer tick.
@@ -162,12 +162,12 @@ func (d *deciding) askToEnd(id jobs.ID) error {
 	if asked == 0 {
 		return nil // it was asked before
 	}
-	return d.auditReplaced(id)
+	return d.auditReplaced(id, changed("cancel_requested_at", nil, d.now))
 }
 
-func (d *deciding) auditReplaced(id jobs.ID) error {
-	by := store.By{Actor: "server", Now: d.now, Note: "a newer tick of schedule " + d.row.name + " took its place"}
-	return d.audit(d.tx, by, "cancel", "run", id.String(), nil)
+func (d *deciding) auditReplaced(id jobs.ID, change jobs.Change) error {
+	by := store.By{Actor: "schedule " + d.row.name, Now: d.now, Note: "a newer tick took its place"}
+	return d.audit(d.tx, by, "cancel", "run", id.String(), change)
 }
 
 // insertWaiting makes a run that waits in the line of its schedule, once it is due.

@@ -2,7 +2,9 @@ package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"nightshift/jobs"
 	"nightshift/store"
@@ -20,10 +22,39 @@ func (s *Store) Requeue(ctx context.Context, rq store.Requeue) (out store.Submit
 		if out, err = s.requeue(tx, &rq); err != nil || out.Duplicate {
 			return err
 		}
-		return s.audit(tx, rq.By, "requeue", "run", rq.Of.String(),
-			jobs.Raw(`{"run":"`+rq.ID.String()+`"}`))
+		changes, err := requeueChanges(tx, &rq)
+		if err != nil {
+			return err
+		}
+		return s.audit(tx, rq.By, "requeue", "run", rq.Of.String(), changes...)
 	})
 	return out, err
+}
+
+// requeueChanges are what the new run has otherwise, for the audit.
+func requeueChanges(tx Tx, rq *store.Requeue) ([]jobs.Change, error) {
+	list := []jobs.Change{changed("requeued_to", nil, rq.ID)}
+	if rq.Reset {
+		list = append(list, changed("reset", nil, true))
+	}
+	if rq.Payload == nil {
+		return list, nil
+	}
+	var old *jobs.Run
+	var bad error
+	_, err := one(tx, selectRunWhole, func(r Row) { old, bad = scanWhole(r) }, rq.Of.Seq())
+	if err = errors.Join(err, bad); err != nil {
+		return nil, fmt.Errorf("read run %s: %w", rq.Of, err)
+	}
+	for _, c := range jobs.Diff(old.Payload, rq.Payload) {
+		dot := "."
+		if c.Location == "" || strings.HasPrefix(c.Location, "[") {
+			dot = ""
+		}
+		c.Location = "payload" + dot + c.Location
+		list = append(list, c)
+	}
+	return list, nil
 }
 
 // requeue changes nothing where it refuses: there is no such run or job, the run has not ended, its group is

@@ -157,9 +157,20 @@ func (v *saving) allows(n named, at standing, create bool, ifMatch *int64) (set 
 }
 
 // adopted notes that what stands bears a set now.
-func (v *saving) adopted(n named) error {
-	change := append(jobs.AppendJSONString([]byte(`{"set":`), v.c.Set), '}')
-	return v.audit(v.tx, v.by, "adopt", n.kind, n.name, change)
+func (v *saving) adopted(n named, before string) error {
+	return v.audit(v.tx, v.by, "adopt", n.kind, n.name, withSet(nil, before, v.c.Set)...)
+}
+
+// withSet adds that something bears another set now.
+func withSet(changes []jobs.Change, before, after string) []jobs.Change {
+	if before == after {
+		return changes
+	}
+	c := jobs.Change{Location: "set", After: jobs.AppendJSONString(nil, after)}
+	if before != "" {
+		c.Before = jobs.AppendJSONString(nil, before)
+	}
+	return append(changes, c)
 }
 
 func (v *saving) putJob(p *store.PutJob) (store.SavedJob, error) {
@@ -191,7 +202,7 @@ func (v *saving) putJob(p *store.PutJob) (store.SavedJob, error) {
 		if err := must(v.tx.Exec(updateJobSet, row.id, set)); err != nil {
 			return out, err
 		}
-		return out, v.adopted(n)
+		return out, v.adopted(n, at.set)
 	}
 	v.forgetJob(p.Job.Name)
 	if row == nil {
@@ -202,7 +213,7 @@ func (v *saving) putJob(p *store.PutJob) (store.SavedJob, error) {
 	if err != nil {
 		return store.SavedJob{}, err
 	}
-	return v.savedJob(p.Job.Name, before, doc)
+	return v.savedJob(row, before, p.Job.Name, doc)
 }
 
 func (v *saving) makeJob(j *jobs.Job, doc []byte, set string) error {
@@ -259,13 +270,20 @@ func saveVersion(tx Tx, job int64, version int, j *jobs.Job, now jobs.Time) erro
 }
 
 // savedJob reads the row back, so that the answer is what stands, and notes the change.
-func (v *saving) savedJob(name string, before *jobs.Job, doc []byte) (store.SavedJob, error) {
+func (v *saving) savedJob(old *storedJob, before *jobs.Job, name string, doc []byte) (store.SavedJob, error) {
 	row, err := storedJobRow(v.tx, name)
 	if err != nil {
 		return store.SavedJob{}, err
 	}
 	out := store.SavedJob{Job: row.job, Before: before, Created: before == nil, Changed: true}
-	return out, v.audit(v.tx, v.by, "put", store.KindJob, name, doc)
+	changes, set := made(doc), ""
+	if before != nil {
+		changes, set = jobs.Diff(old.doc, doc), before.Set
+		if before.Version != row.job.Version {
+			changes = append(changes, changed("version", before.Version, row.job.Version))
+		}
+	}
+	return out, v.audit(v.tx, v.by, "put", store.KindJob, name, withSet(changes, set, row.job.Set)...)
 }
 
 // unchanged answers changes that stand already without a write.

@@ -52,5 +52,9 @@ func (s *Store) pauseSchedule(tx Tx, row *scheduleRow, paused bool, by store.By)
 	if err := must(tx.Exec(updateSchedulePaused, row.id, at, note, none(due))); err != nil {
 		return err
 	}
-	return s.audit(tx, by, action, store.KindSchedule, row.name, nil)
+	after := ""
+	if paused {
+		after = by.Note
+	}
+	return s.audit(tx, by, action, store.KindSchedule, row.name, pausedChange(row.paused != 0, row.note, paused, after)...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"nightshift/jobs"
 	"nightshift/store"
 )
 
@@ -59,7 +58,10 @@ func (s *Store) PutSecret(
 		if _, err := s.release(tx, []string{p.Name}); err != nil {
 			return fmt.Errorf("release runs that wait for secret %s: %w", p.Name, err)
 		}
-		return s.audit(tx, by, "put", auditSecret, p.Name, nil)
+		if created {
+			return s.audit(tx, by, "put", auditSecret, p.Name, changed("value", nil, "***"))
+		}
+		return s.audit(tx, by, "put", auditSecret, p.Name, changed("value", "***", "***"))
 	})
 	return saved, created, err
 }
@@ -92,7 +94,7 @@ func (s *Store) DeleteSecret(
 		if err := must(tx.Exec(deleteSecret, name)); err != nil {
 			return err
 		}
-		return s.audit(tx, by, "delete", auditSecret, name, nil)
+		return s.audit(tx, by, "delete", auditSecret, name, changed("value", "***", nil))
 	})
 }
 
@@ -118,7 +120,6 @@ func (s *Store) Reseal(ctx context.Context, secrets []store.Secret, by store.By)
 			}
 			return fmt.Errorf("secret %q: %w", r.Name, fault)
 		}
-		change := jobs.Raw(fmt.Sprintf(`{"secrets":%d}`, len(secrets)))
-		return s.audit(tx, by, "rotate-key", auditSecret, "*", change)
+		return s.audit(tx, by, "rotate-key", auditSecret, "*", changed("sealed", nil, len(secrets)))
 	})
 }

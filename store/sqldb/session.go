@@ -18,6 +18,7 @@ SELECT ` + sessionColumns + ` FROM sessions WHERE hash = $1 AND link = 1 AND unt
 INSERT INTO sessions (` + sessionColumns + `)
 SELECT $1, $2, name, $4, $5, $6, $7, $8, $9 FROM tokens WHERE name = $3`
 	updateSessionUsed   = `UPDATE sessions SET last_used = $2 WHERE id = $1`
+	selectSessionToken  = `SELECT token FROM sessions WHERE id = $1`
 	deleteSession       = `DELETE FROM sessions WHERE id = $1`
 	deleteTokenSessions = `DELETE FROM sessions WHERE token = $1`
 	deleteOverSessions  = `DELETE FROM sessions WHERE until <= $1`
@@ -43,7 +44,11 @@ func (s *Store) putSession(tx Tx, v store.Session, by store.By) error {
 	if n == 0 {
 		return fmt.Errorf("token %q: %w", v.Token, store.ErrNotFound)
 	}
-	return s.audit(tx, by, action, "session", v.ID, nil)
+	changes := []jobs.Change{changed("token", nil, v.Token), changed("until", nil, v.Until)}
+	if v.From != "" {
+		changes = append(changes, changed("from", nil, v.From))
+	}
+	return s.audit(tx, by, action, "session", v.ID, changes...)
 }
 
 // UseLink implements store.Sessions.
@@ -94,6 +99,10 @@ func (s *Store) Sessions(ctx context.Context, now jobs.Time) ([]store.Session, e
 // DeleteSession implements store.Sessions.
 func (s *Store) DeleteSession(ctx context.Context, id string, by store.By) error {
 	return s.write(ctx, func(tx Tx) error {
+		token := ""
+		if _, err := one(tx, selectSessionToken, func(r Row) { token = r.Text(0) }, id); err != nil {
+			return err
+		}
 		n, err := tx.Exec(deleteSession, id)
 		if err != nil {
 			return err
@@ -101,7 +110,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, by store.By) error
 		if n == 0 {
 			return fmt.Errorf("session %q: %w", id, store.ErrNotFound)
 		}
-		return s.audit(tx, by, "sign-out", "session", id, nil)
+		return s.audit(tx, by, "sign-out", "session", id, changed("token", token, nil))
 	})
 }
 

@@ -169,6 +169,7 @@ func (s *Store) PauseGate(
 			return false, nil
 		}
 		at, kept, action := any(nil), any(nil), "resume"
+		was, said := g.PausedAt != 0, g.Note
 		g.PausedAt, g.Note = 0, ""
 		if paused {
 			at, kept, action = int64(by.Now), note, "pause"
@@ -177,7 +178,7 @@ func (s *Store) PauseGate(
 		if err := must(tx.Exec(updateGatePaused, g.id, at, kept)); err != nil {
 			return false, err
 		}
-		return true, s.audit(tx, by, action, store.GateDocument(kind), name, nil)
+		return true, s.audit(tx, by, action, store.GateDocument(kind), name, pausedChange(was, said, paused, g.Note)...)
 	})
 }
 
@@ -195,7 +196,7 @@ func (s *Store) Trip(ctx context.Context, name string, length time.Duration, by 
 				return false, err
 			}
 		}
-		return true, s.audit(tx, by, "trip", store.KindDependency, name, nil)
+		return true, s.audit(tx, by, "trip", store.KindDependency, name, breakerChanges(before, g.State)...)
 	})
 }
 
@@ -216,6 +217,6 @@ func (s *Store) Reset(ctx context.Context, name string, by store.By) error {
 				return false, err
 			}
 		}
-		return true, s.audit(tx, by, "reset", store.KindDependency, name, nil)
+		return true, s.audit(tx, by, "reset", store.KindDependency, name, breakerChanges(before, g.State)...)
 	})
 }

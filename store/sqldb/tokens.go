@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -66,9 +67,36 @@ func (s *Store) PutToken(
 		if err != nil {
 			return fmt.Errorf("put token %s: %w", t.Name, err)
 		}
-		return s.audit(tx, by, "put", "token", t.Name, jobs.Raw(`{"scopes":`+scopes+`}`))
+		return s.audit(tx, by, "put", "token", t.Name, tokenChanges(old, &t)...)
 	})
 	return created, err
+}
+
+// tokenChanges are the difference of two tokens, nil where there is none. That the secret is another one is said, the
+// secrets are not.
+func tokenChanges(old, now *store.Token) []jobs.Change {
+	doc := func(t *store.Token) []byte {
+		if t == nil {
+			return []byte("{}")
+		}
+		return jobs.AppendJSON(nil, &struct {
+			Scopes    []string   `json:"scopes"`
+			Jobs      []string   `json:"jobs,omitempty"`
+			ExpiresAt *jobs.Time `json:"expires_at,omitempty"`
+		}{t.Scopes, t.Jobs, orNone(t.ExpiresAt)})
+	}
+	list := jobs.Diff(doc(old), doc(now))
+	if old != nil && now != nil && old.Hash != now.Hash {
+		list = append(list, changed("secret", "***", "***"))
+	}
+	return list
+}
+
+func orNone(t jobs.Time) *jobs.Time {
+	if t == 0 {
+		return nil
+	}
+	return &t
 }
 
 // sameToken compares what a document of a token says. No list of jobs means all, an empty one none.
@@ -120,6 +148,11 @@ func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 // DeleteToken implements store.Access.
 func (s *Store) DeleteToken(ctx context.Context, name string, by store.By) error {
 	return s.write(ctx, func(tx Tx) error {
+		var old store.Token
+		var bad error
+		if _, err := one(tx, selectToken, func(r Row) { old, bad = scanToken(r) }, name); err != nil || bad != nil {
+			return errors.Join(err, bad)
+		}
 		n, err := tx.Exec(deleteToken, name)
 		if err != nil {
 			return err
@@ -130,7 +163,7 @@ func (s *Store) DeleteToken(ctx context.Context, name string, by store.By) error
 		if _, err := tx.Exec(deleteTokenSessions, name); err != nil {
 			return err
 		}
-		return s.audit(tx, by, "delete", "token", name, nil)
+		return s.audit(tx, by, "delete", "token", name, tokenChanges(&old, nil)...)
 	})
 }
 

@@ -119,6 +119,10 @@ func (s *Store) DropCheckpoint(ctx context.Context, run jobs.ID, by store.By) er
 		if err != nil {
 			return err
 		}
+		value, err := readCheckpoint(tx, of)
+		if err != nil {
+			return err
+		}
 		n, err := tx.Exec(deleteCheckpoint, of.job, of.key)
 		if err == nil && n == 0 {
 			err = fmt.Errorf("run %s has no checkpoint: %w", run, store.ErrNotFound)
@@ -126,7 +130,7 @@ func (s *Store) DropCheckpoint(ctx context.Context, run jobs.ID, by store.By) er
 		if err != nil {
 			return err
 		}
-		return s.audit(tx, by, "drop-checkpoint", "run", run.String(), nil)
+		return s.audit(tx, by, "drop-checkpoint", "run", run.String(), jobs.Change{Location: "checkpoint", Before: value})
 	})
 }
 

@@ -82,8 +82,7 @@ func (s *Store) UpgradeRuns(ctx context.Context, job string, by store.By) (moved
 			return err
 		}
 		tx.Wake()
-		change := jobs.Raw(fmt.Sprintf(`{"version":%d,"runs":%d}`, row.version, moved))
-		return s.audit(tx, by, "upgrade-runs", "job", job, change)
+		return s.audit(tx, by, "upgrade-runs", "job", job, changed("version", nil, row.version), changed("runs", nil, moved))
 	})
 	return moved, err
 }

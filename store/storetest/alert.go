@@ -105,7 +105,7 @@ var alertClaims = []claim{
 		}, w.by())
 		w.check(err)
 		equal(w, "events", words(id, eventTypes(w, 0)), "2 disk.low run.failed")
-		audit, _, err := w.Audit(w.ctx, store.Page{Limit: 1})
+		audit, _, err := w.Audit(w.ctx, store.AuditFilter{}, store.Page{Limit: 1})
 		w.check(err)
 		equal(w, "audit", words(audit[0].Action, audit[0].Kind, audit[0].Actor), "test alert token tester")
 	}},

@@ -26,8 +26,8 @@ var documentClaims = []claim{
 			string(d.Document.Doc), d.Document.CreatedAt, d.Document.UpdatedAt),
 			words(1, `{"max_attempts":1}`, 2, `{"max_attempts":2}`, start, w.now))
 		equal(w, "actions", actions(audit(w)), "put p , put p ")
-		equal(w, "kind, change", words(audit(w)[0].Kind, string(audit(w)[0].Change)),
-			`policy {"max_attempts":2}`)
+		equal(w, "kind, change", words(audit(w)[0].Kind, differences(audit(w)[0])),
+			`policy max_attempts: 1 → 2`)
 	}},
 	{"ApplyTakesInADocumentOfNoSet", func(w *world) {
 		w.applyPolicies("", policy("p", "1"))

@@ -111,8 +111,8 @@ var bulkClaims = []claim{
 		late := w.failOne("a")
 		entry := audit(w)[0]
 		equal(w, "audit", actions([]store.AuditEntry{entry}), "requeue "+id.String()+" the disk has room again")
-		if want := `"filter":{"status":"open","job":"a"}`; !strings.Contains(string(entry.Change), want) {
-			w.Errorf("audit %s, want %s in it", entry.Change, want)
+		if want := `filter: → {"status":"open","job":"a"}`; !strings.Contains(differences(entry), want) {
+			w.Errorf("audit %s, want %s in it", differences(entry), want)
 		}
 		left, err := w.BulksLeft(w.ctx)
 		w.check(err)

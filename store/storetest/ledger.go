@@ -19,13 +19,22 @@ func audit(w *world) (all []store.AuditEntry) {
 	w.Helper()
 	page := store.Page{Limit: 2}
 	for {
-		list, next, err := w.Audit(w.ctx, page)
+		list, next, err := w.Audit(w.ctx, store.AuditFilter{}, page)
 		w.check(err)
 		all = append(all, list...)
 		if page.Cursor = next; next == "" {
 			return all
 		}
 	}
+}
+
+// differences are those of an entry, in a line.
+func differences(e store.AuditEntry) string {
+	var all []string
+	for _, c := range e.Changes {
+		all = append(all, strings.Join(strings.Fields(fmt.Sprintf("%s: %s → %s", c.Location, c.Before, c.After)), " "))
+	}
+	return strings.Join(all, ", ")
 }
 
 func actions(list []store.AuditEntry) string {
@@ -70,8 +79,8 @@ var ledgerClaims = []claim{
 			id,
 			id,
 		))
-		equal(w, "entry", words(list[4].At, list[4].Actor, list[4].Kind, string(list[4].Change)),
-			words(w.now, "token tester", "run", `{"run":"`+again.ID.String()+`"}`))
+		equal(w, "entry", words(list[4].At, list[4].Actor, list[4].Kind, differences(list[4])),
+			words(w.now, "token tester", "run", `requeued_to: → "`+again.ID.String()+`"`))
 	}},
 	{"NoteIsInTheAuditAndChangesNothingElse", func(w *world) {
 		w.jobs("a")
@@ -93,7 +102,7 @@ var ledgerClaims = []claim{
 		equal(w, "entries after a start", len(audit(w)), entries+1)
 	}},
 	{"CursorThatIsNoneIsInvalid", func(w *world) {
-		_, _, err := w.Audit(w.ctx, store.Page{Limit: 1, Cursor: "-1"})
+		_, _, err := w.Audit(w.ctx, store.AuditFilter{}, store.Page{Limit: 1, Cursor: "-1"})
 		wantInvalid(w, err, "cursor")
 	}},
 	{"FloorIsTheLargestNumber", func(w *world) {

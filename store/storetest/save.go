@@ -29,7 +29,7 @@ var saveClaims = []claim{
 		equal(w, "saved", savedText(out), "same a of team")
 		equal(w, "before", words(out.Jobs[0].Before.Set, out.Jobs[0].Job.Revision), words("", before.Revision))
 		equal(w, "actions", actions(audit(w)), "adopt a , put a ")
-		equal(w, "change", string(audit(w)[0].Change), `{"set":"team"}`)
+		equal(w, "change", differences(audit(w)[0]), `set: → "team"`)
 		w.put(webhook("b", "", ""))
 		equal(w, "saved", savedText(w.applySet("team", webhook("b", "2", ""))), "changed b of team")
 	}},
@@ -211,7 +211,7 @@ func pruneSet(w *world) {
 	list := audit(w)
 	note := "pruned: the set team does not hold it any more"
 	equal(w, "actions", actions(list[:2]), "delete q "+note+", delete b "+note)
-	equal(w, "what was deleted", words(list[0].Kind, string(list[0].Change)), `policy {"max_attempts":1}`)
+	equal(w, "what was deleted", words(list[0].Kind, differences(list[0])), `policy max_attempts: 1 →`)
 }
 
 func dryRun(w *world) {

@@ -163,7 +163,7 @@ func overlapQueue(w *world, e earlierRun) {
 
 // replaced is what the audit says of a run that a newer tick ends.
 func replaced(id jobs.ID) string {
-	return "cancel " + id.String() + " a newer tick of schedule a:x took its place"
+	return "cancel " + id.String() + " a newer tick took its place"
 }
 
 func overlapReplace(w *world, e earlierRun) {

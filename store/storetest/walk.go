@@ -153,7 +153,7 @@ func (w *walker) sameErr(got, want error) {
 
 func (w *walker) wantAudit(action, name string) {
 	w.Helper()
-	list, _, err := w.Audit(w.ctx, store.Page{Limit: 1})
+	list, _, err := w.Audit(w.ctx, store.AuditFilter{}, store.Page{Limit: 1})
 	w.check(err)
 	equal(w.world, "audit", words(list[0].Action, list[0].Name, list[0].At),
 		words(action, name, w.now))

@@ -417,8 +417,14 @@ CREATE TABLE audit (
     kind   TEXT    NOT NULL,
     name   TEXT    NOT NULL,
     note   TEXT,
-    change TEXT                             -- JSON
+    change TEXT                             -- the difference: JSON, [{"location", "before", "after"}]
 ) STRICT;
+
+-- The audit of one thing, of one actor (windowAuditName, windowAuditActor), and of some time (selectAuditUntil,
+-- selectAuditSince).
+CREATE INDEX audit_name ON audit (name);
+CREATE INDEX audit_actor ON audit (actor);
+CREATE INDEX audit_at ON audit (at);
 
 -- What is worth telling. Ids have no gaps: who has seen one knows how many came since.
 CREATE TABLE events (
