@@ -54,6 +54,7 @@ type commands struct {
 	Secrets      secretsCmd      `cmd:"" help:"List, set or delete secrets, or rotate their key."`
 	Tokens       tokensCmd       `cmd:"" help:"List, create or revoke tokens."`
 	Sessions     sessionsCmd     `cmd:"" help:"List browsers that have signed in, or end their sessions."`
+	Audit        auditCmd        `cmd:"" help:"List who changed what, with the difference."`
 	Drain        drainCmd        `cmd:"" help:"Start no attempt until resume; wait until none runs."`
 	Import       importCmd       `cmd:"" help:"Print a job file made of a crontab, or of the crons of a vercel.json."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`
