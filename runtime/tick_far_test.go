@@ -36,6 +36,7 @@ func (e *executed) count() int {
 
 // What is further away than timers of 32 bits reach neither starts at once nor keeps the server busy.
 func TestWhatIsFarAwayWaitsIdle(t *testing.T) { // case 22
+	unraced(t)
 	synctest.Test(t, func(t *testing.T) {
 		var k executed
 		s := newServer(t, k.run)

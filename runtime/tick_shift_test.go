@@ -14,6 +14,7 @@ import (
 // What fires over a shift of the clock, and where both day fields count, is what a preview says; a
 // restart within the shift changes nothing.
 func TestTicksFireAsPreviewed(t *testing.T) { // cases 1, 2, 3, 6, 15, 16, 18
+	unraced(t)
 	cases := []struct {
 		zone    string
 		from    string        // the server works for two days from then
