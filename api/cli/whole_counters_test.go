@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -21,12 +23,12 @@ func TestCountersAreThoseOfTheListsAfterAKillAndNoneWhenIdle(t *testing.T) {
 		begun, err := os.ReadDir(been)
 		return err == nil && len(begun) == 3
 	})
-	if got := p.running(); got != (counters{list: 3, queue: 3}) {
-		t.Errorf("three runs are under way, the counters say %+v", got)
-	}
+	p.until("three runs to be under way in each counter", func() bool {
+		return p.running() == counters{list: 3, queue: 3, metrics: 3}
+	})
 	p = p.kill9()
 	p.until("three runs to be under way again, in each counter", func() bool {
-		return p.running() == counters{list: 3, queue: 3}
+		return p.running() == counters{list: 3, queue: 3, metrics: 3}
 	})
 	for _, id := range ids {
 		if run := p.end(id); run.State != "succeeded" {
@@ -40,7 +42,7 @@ func TestCountersAreThoseOfTheListsAfterAKillAndNoneWhenIdle(t *testing.T) {
 }
 
 // counters are how many runs are said to be under way.
-type counters struct{ list, queue int }
+type counters struct{ list, queue, metrics int }
 
 // running asks whatever counts.
 func (p *process) running() (c counters) {
@@ -51,5 +53,12 @@ func (p *process) running() (c counters) {
 	var queue struct{ Running int }
 	p.call("GET", "/v1/queues/default", nil, &queue)
 	c.queue = queue.Running
+	_, after, _ := strings.Cut(p.metrics(), "\nnightshift_runs{state=\"running\"} ")
+	value, _, _ := strings.Cut(after, "\n")
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		p.t.Fatalf("metrics say that %q run", value)
+	}
+	c.metrics = n
 	return c
 }
