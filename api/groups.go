@@ -276,7 +276,9 @@ func getResults(c *call) error {
 	case err == nil:
 		return nil
 	case c.Response().Committed:
-		c.s.log.Warn("the results of a group were cut off", "run", c.attempt.Run.String(), "error", err)
+		if run, found := c.s.rt.Run(c.ctx(), c.attempt.Run); found == nil {
+			c.s.log.Warn("the results of a group were cut off", runtime.AboutRun(run, "error", err)...)
+		}
 		panic(http.ErrAbortHandler) // so that the reader sees it
 	case errors.Is(err, store.ErrNotFound):
 		return refuse(probNotFound, "the run merges no group: only a merge has results")

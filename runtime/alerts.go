@@ -197,6 +197,5 @@ func (r *Runtime) undelivered(run *jobs.Run, failure *jobs.Failure) {
 		why = failure.Error()
 	}
 	r.log.Error("AN ALERT COULD NOT BE TOLD: look at its run, mend what it calls and requeue it",
-		slog.String("alert", run.Labels[jobs.LabelAlert]), slog.String("job", run.Job), slog.String("run", run.ID.String()),
-		slog.String("correlation_id", run.CorrelationID), slog.String("error", why))
+		AboutRun(run, slog.String("alert", run.Labels[jobs.LabelAlert]), slog.String("error", why))...)
 }

@@ -43,8 +43,7 @@ func (r *Runtime) bornFailed(run *jobs.Run, where, from string) {
 	if run.State != jobs.Failed {
 		return
 	}
-	r.log.Error("run failed before it could start", "job", run.Job, "run", run.ID.String(),
-		"correlation_id", run.CorrelationID, where, from, "error", run.Error.Message)
+	r.log.Error("run failed before it could start", AboutRun(run, where, from, "error", run.Error.Message)...)
 	if run.Tells != jobs.TellsNothing {
 		r.undelivered(run, run.Error)
 	}

@@ -69,14 +69,18 @@ func (r *Runtime) Deliver(ctx context.Context, d Delivery) (made Submitted, admi
 	if r.wrote(err) != nil {
 		return made, false, err
 	}
+	r.hub.made(newOf(out)...)
 	made = Submitted{Submitted: out[0]}
 	if !made.Duplicate {
 		made.Run = sub.Run
 		r.bornFailed(made.Run, "door", d.Door)
 	}
-	if note != "" {
-		r.log.Warn("a door's if failed and counts as true", "job", d.Job, "door", d.Door,
-			"run", made.ID.String(), "error", note)
+	if note != "" { // where an earlier run stands for this one, it is told of the door alone
+		about := []any{"job", d.Job}
+		if made.Run != nil {
+			about = AboutRun(made.Run)
+		}
+		r.log.Warn("a door's if failed and counts as true", append(about, "door", d.Door, "error", note)...)
 	}
 	return made, true, nil
 }

@@ -299,8 +299,8 @@ func (r *Runtime) membersMade(group *jobs.Run, start *store.GroupStart) {
 		}
 	}
 	if failed > maxToldMembers {
-		r.log.Error("more members of a group failed before they could start", "group", group.ID.String(),
-			"job", group.Job, "count", failed-maxToldMembers)
+		r.log.Error("more members of a group failed before they could start",
+			AboutRun(group, "count", failed-maxToldMembers)...)
 	}
 }
 

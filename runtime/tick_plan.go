@@ -222,11 +222,10 @@ func (r *Runtime) tellTick(s *store.Schedule, tick *store.TickRun, made *store.T
 	if !r.log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	attrs := []any{"schedule", s.Name, "job", s.Job, "at", tick.At.String(), "outcome", made.Outcome}
-	if made.Reason != "" {
-		attrs = append(attrs, "reason", made.Reason)
-	} else {
-		attrs = append(attrs, "run", made.Made.ID.String())
+	attrs := []any{"schedule", s.Name, "at", tick.At.String(), "outcome", made.Outcome}
+	if made.Reason != "" || made.Made.ID != tick.Sub.Run.ID { // no run was made
+		r.log.Debug("tick decided", append(attrs, "job", s.Job, "reason", made.Reason)...)
+		return
 	}
-	r.log.Debug("tick decided", attrs...)
+	r.log.Debug("tick decided", AboutRun(tick.Sub.Run, attrs...)...)
 }

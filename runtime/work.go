@@ -224,10 +224,13 @@ func told(said *jobs.Said, t *jobs.Transition) string {
 	return ""
 }
 
-// runAttrs are what every line about a run carries.
-func runAttrs(l store.Lease) []any {
-	return []any{
-		slog.String("job", l.Run.Job), slog.String("run", l.Run.ID.String()), slog.Int("attempt", l.Run.Counts.Number),
-		slog.String("operation", l.Run.OperationID.String()), slog.String("correlation_id", l.Run.CorrelationID),
-	}
+// runAttrs are those of the run that is executed.
+func runAttrs(l store.Lease) []any { return AboutRun(l.Run) }
+
+// AboutRun are the attributes that every line about a run has, and what follows: attempt 0 is before its first.
+func AboutRun(run *jobs.Run, more ...any) []any {
+	return append([]any{
+		slog.String("job", run.Job), slog.String("run", run.ID.String()), slog.Int("attempt", run.Counts.Number),
+		slog.String("operation", run.OperationID.String()), slog.String("correlation_id", run.CorrelationID),
+	}, more...)
 }

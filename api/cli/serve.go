@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -16,8 +15,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/lmittmann/tint"
 
 	"nightshift/api"
 	"nightshift/jobs"
@@ -64,7 +61,7 @@ type serveCmd struct {
 	ScriptUser    string        `env:"NIGHTSHIFT_SCRIPT_USER" placeholder:"USER" help:"Whom scripts run as whose job names no user; the server's own user unless told (${env})."`
 	Apply         string        `env:"NIGHTSHIFT_APPLY" placeholder:"FILE" help:"Register what a job file holds, or a folder of them, before taking work (${env})."`
 	RunAll        bool          `env:"NIGHTSHIFT_RUN_ALL" help:"Make one run of each job of --apply and show what becomes of them (${env})."`
-	LogLevel      slog.Level    `default:"info" env:"NIGHTSHIFT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (${env})."`
+	LogLevel      logLevel      `default:"info" env:"NIGHTSHIFT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (${env})."`
 	Workers       int           `default:"64" env:"NIGHTSHIFT_WORKERS" placeholder:"N" help:"Webhooks at a time (${env})."`
 	ScriptWorkers int           `env:"NIGHTSHIFT_SCRIPT_WORKERS" placeholder:"N" help:"Scripts at a time; 0: 2 for each core (${env})."`
 	ShutdownGrace jobs.Duration `default:"30s" env:"NIGHTSHIFT_SHUTDOWN_GRACE" placeholder:"DURATION" help:"How long attempts may go on after SIGTERM (${env})."`
@@ -129,20 +126,12 @@ func prefixOf(text string) (netip.Prefix, error) {
 // Run serves until a signal, or an error after which only a restart helps.
 func (cmd *serveCmd) Run(s *session) error {
 	sv := &serving{cmd: cmd, s: s}
-	sv.log = slog.New(hushed{newLogHandler(s.stderr, cmd.LogLevel), &sv.shown})
+	sv.log = slog.New(hushed{newLogHandler(s.stderr, slog.Level(cmd.LogLevel)), &sv.shown})
 	defer sv.close()
 	if err := sv.open(); err != nil {
 		return err
 	}
 	return sv.run()
-}
-
-// newLogHandler writes text on a terminal, else JSON.
-func newLogHandler(w io.Writer, level slog.Level) slog.Handler {
-	if isTerminal(w) {
-		return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
-	}
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 }
 
 // serving is a server from its start to its end.

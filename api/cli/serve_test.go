@@ -141,7 +141,7 @@ func TestWrongFlagsAreUsageErrors(t *testing.T) {
 		"--listen: want an address and":   {"serve", "--listen", ""},
 		"--url: want an address":          {"serve", "--url", "jobs.example.com"},
 		"--trusted-proxy: \"proxy\"":      {"serve", "--trusted-proxy", "proxy"},
-		"--log-level":                     {"serve", "--log-level", "loud"},
+		"--log-level: want debug, info":   {"serve", "--log-level", "loud"},
 		"--shutdown-grace":                {"serve", "--shutdown-grace", "soon"},
 		"unknown flag --nonsense":         {"jobs", "--nonsense"},
 		"unexpected argument nonsense":    {"nonsense"},
@@ -322,7 +322,7 @@ func TestEveryFlagOfServeIsAVariable(t *testing.T) {
 	}
 	for variable, want := range map[string]string{
 		"NIGHTSHIFT_DB=": "--db", "NIGHTSHIFT_LISTEN=": "--listen", "NIGHTSHIFT_URL=x": "--url",
-		"NIGHTSHIFT_RUN_ALL=1": "--run-all", "NIGHTSHIFT_LOG_LEVEL=loud": "--log-level",
+		"NIGHTSHIFT_RUN_ALL=1": "--run-all", "NIGHTSHIFT_LOG_LEVEL=loud": "--log-level: want debug, info, warn or error",
 		"NIGHTSHIFT_WORKERS=0": "--workers", "NIGHTSHIFT_SCRIPT_WORKERS=-1": "--script-workers",
 		"NIGHTSHIFT_SHUTDOWN_GRACE=soon": "--shutdown-grace", "NIGHTSHIFT_TRUSTED_PROXY=x": "--trusted-proxy",
 	} {

@@ -174,7 +174,7 @@ func (v *view) followLog(ctx context.Context, id jobs.ID, out *stream, from int6
 			State string `json:"state"`
 		}{state})
 	case !errors.Is(err, client.ErrCut):
-		v.site.cfg.Log.Warn("a page cannot follow the output of a run", "run", id.String(), "error", err)
+		v.site.cfg.Log.Warn("a page cannot follow the output of a run", "page", v.r.URL.Path, "error", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (at At) Clock(t jobs.Time) string {
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t':
+		case r == '\n' || r == '\t', r == '\u2028' || r == '\u2029':
 			return ' '
 		case unicode.IsControl(r), r == utf8.RuneError, unicode.Is(unicode.Cf, r):
 			return -1
