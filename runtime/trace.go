@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"time"
 
 	"nightshift/jobs"
@@ -43,7 +44,7 @@ func (r *Runtime) called(a *attempt, spec *jobs.Spec, begun time.Time, report *j
 		Run: a.lease.Run, Kind: spec.Kind(), Host: a.lease.Host, Begun: begun, Ended: time.Now(), Report: report,
 	}
 	if spec.Webhook != nil {
-		c.Method = spec.Webhook.Method
+		c.Method = cmp.Or(spec.Webhook.Method, "POST")
 	}
 	r.cfg.Tracer.Called(c)
 }

@@ -16,6 +16,16 @@ import (
 	"testing"
 )
 
+// tokenOf is the token that the first start of a server has made.
+func (p *process) tokenOf() string {
+	p.t.Helper()
+	token, err := os.ReadFile(filepath.Join(p.dir, "nightshift.db.token"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
+}
+
 // metrics reads /metrics as text.
 func (p *process) metrics() string {
 	p.t.Helper()
@@ -23,11 +33,7 @@ func (p *process) metrics() string {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	token, err := os.ReadFile(filepath.Join(p.dir, "nightshift.db.token"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	req.Header.Set("Authorization", "Bearer "+p.tokenOf())
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		p.t.Fatal(err)
@@ -86,7 +92,7 @@ func TestMetricsAreAsPrometheusWantsThem(t *testing.T) {
 }
 
 // metricName finds the metrics that an expression reads.
-var metricName = regexp.MustCompile(`\b(?:jobs?|nightshift)_[a-z_]+\b`)
+var metricName = regexp.MustCompile(`\b(?:jobs?|nightshift|process)_[a-z_]+\b`)
 
 func TestWhatRulesAndDashboardReadIsThere(t *testing.T) {
 	p := lived(t)
