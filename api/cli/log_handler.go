@@ -66,6 +66,11 @@ func bounded(_ []string, a slog.Attr) slog.Attr {
 // plain is bounded for a terminal: no control characters, no escape sequences.
 func plain(groups []string, a slog.Attr) slog.Attr {
 	a = bounded(groups, a)
+	if v := a.Value.Any(); a.Value.Kind() == slog.KindAny {
+		if _, level := v.(slog.Level); !level { // a list, such as names
+			a.Value = slog.StringValue(words.Short(fmt.Sprint(v), maxLogged))
+		}
+	}
 	if a.Value.Kind() == slog.KindString {
 		a.Value = slog.StringValue(words.Clean(a.Value.String()))
 	}

@@ -13,7 +13,7 @@ func TestEachRecordIsOneLineWhateverItHolds(t *testing.T) {
 	const bad = "a\nb\r\x1b[31mred\x1b]0;title\a\x00\u2028\u202e\xff"
 	log := func(h slog.Handler) {
 		l := slog.New(h).With("with", bad)
-		l.Error("message "+bad, "text", bad, "error", errors.New(bad), "bytes", []byte(bad),
+		l.Error("message "+bad, "text", bad, "error", errors.New(bad), "bytes", []byte(bad), "list", []string{bad, bad},
 			"long", strings.Repeat("x", 1<<20), "stack", strings.Repeat("s", 20<<10))
 	}
 	var text bytes.Buffer
