@@ -178,7 +178,13 @@ type document struct {
 
 // Document is the JSON text of the job without its state: what is stored, exported and compared
 // to see whether a document changed. The payload stands in it byte for byte.
-func (j *Job) Document() Raw { return AppendJSON(nil, (*document)(j)) }
+func (j *Job) Document() Raw {
+	d := document(*j)
+	if len(d.Retry.Rules) == 0 { // an empty list says nothing, and so does a retry that has nothing else
+		d.Retry.Rules = nil
+	}
+	return AppendJSON(nil, &d)
+}
 
 // Spec is what a version pins of the job.
 func (j *Job) Spec() Spec {

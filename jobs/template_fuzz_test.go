@@ -14,6 +14,7 @@ import (
 func FuzzJobDocument(f *testing.F) {
 	f.Add([]byte(`{"name":"a","script":{"source":"x","env":{"A":"b"}},"payload":[1.10],"timeout":"1s"}`))
 	f.Add([]byte(`{"webhook":{"url":"https://example.com/","headers":{"A":"b"}},"retry":{"rules":[{"if":"a"}]}}`))
+	f.Add([]byte(`{"script":{"source":"0"},"retry":{"rules":[]}}`))
 	for _, doc := range examples {
 		f.Add([]byte(doc))
 	}
