@@ -103,12 +103,12 @@ func (c *savedCheckpoint) unfinished(tx Tx) (bool, error) {
 	return one(tx, selectBatchUnfinished, func(Row) {}, c.job, "="+string(c.key))
 }
 
-// overBy reports whether a run had ended by then, and its failure been dealt with.
+// overBy reports whether a run had ended by then; one that failed ends with its failure being dealt with.
 func (e *endedRun) overBy(then jobs.Time) bool {
-	if !e.state.Terminal() || e.finished > then {
-		return false
+	if e.state == jobs.Failed {
+		return e.dealt != 0 && e.dealt <= then
 	}
-	return e.state != jobs.Failed || e.dealt != 0 && e.dealt <= then
+	return e.state.Terminal() && e.finished <= then
 }
 
 // runs are the newest before one that the checkpoint is of, and their job; 0: there are none.

@@ -152,27 +152,29 @@ func requeuedBy(tx Tx, run *jobs.Run) error {
 }
 
 // unlink takes a run out of its chain, before it is deleted. Where a requeue of it stands, that stands
-// for what is behind it too; else the failure that it stood for is open again.
-func unlink(tx Tx, e endedRun) error {
-	if e.from.IsNil() {
-		return nil
+// for what is behind it too; else the failure that it stood for is open again. It reads the run's links as
+// they are now: a neighbour that was deleted in the same step has changed them.
+func unlink(tx Tx, id jobs.ID) error {
+	l, found, err := readLink(tx, id)
+	if err != nil || !found || l.from.IsNil() {
+		return err
 	}
-	if open := e.state == jobs.Failed && e.status == jobs.FailureOpen; !open && !e.to.IsNil() {
-		next, found, err := readLink(tx, e.to)
+	if open := l.failed && l.dealt == jobs.FailureOpen; !open && !l.to.IsNil() {
+		next, found, err := readLink(tx, l.to)
 		if err != nil {
 			return err
 		}
-		if found && next.from == e.id {
-			if _, err := tx.Exec(updateTo, e.from.Seq(), e.id[:], e.to[:]); err != nil {
+		if found && next.from == id {
+			if _, err := tx.Exec(updateTo, l.from.Seq(), id[:], l.to[:]); err != nil {
 				return err
 			}
-			_, err := tx.Exec(updateFrom, e.to.Seq(), e.id[:], e.from[:])
+			_, err := tx.Exec(updateFrom, l.to.Seq(), id[:], l.from[:])
 			return err
 		}
 	}
-	if err := reopenBehind(tx, e.id); err != nil {
-		return fmt.Errorf("open what run %s stood for: %w", e.id, err)
+	if err := reopenBehind(tx, id); err != nil {
+		return fmt.Errorf("open what run %s stood for: %w", id, err)
 	}
-	_, err := tx.Exec(updateTo, e.from.Seq(), e.id[:], nil)
+	_, err = tx.Exec(updateTo, l.from.Seq(), id[:], nil)
 	return err
 }

@@ -12,8 +12,8 @@ import (
 const (
 	selectPruneJob = `SELECT id, doc FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1`
 	endedColumns   = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to,
-    continues, parent, members, dealt`
-	endedColumnCount = 11
+    continues, parent, members`
+	endedColumnCount = 10
 	selectEnded      = `SELECT ` + endedColumns + ` FROM runs WHERE seq = $1`
 	selectPruneRuns  = `
 SELECT ` + endedColumns + ` FROM runs
@@ -85,14 +85,13 @@ type endedRun struct {
 	continues int
 	parent    jobs.ID // the group's run that it belongs to
 	group     bool
-	status    jobs.FailureStatus // of a failed one
 }
 
 func (e *endedRun) read(r Row) {
 	*e = endedRun{
 		id: jobs.IDOf(r.Int(0), r.Int(1)), state: jobs.State(r.Int(2)), finished: r.Time(3),
 		dealt: r.Time(4), from: r.ID(5), to: r.ID(6), continues: int(r.Int(7)),
-		parent: r.ID(8), group: !r.Null(9), status: jobs.FailureStatus(r.Int(10)),
+		parent: r.ID(8), group: !r.Null(9),
 	}
 }
 
@@ -265,8 +264,10 @@ func (e *endedRun) outlived(keep jobs.Retention, now jobs.Time) bool {
 
 // removeRun deletes all that belongs to a run.
 func (s *Store) removeRun(tx Tx, e endedRun) error {
-	if err := unlink(tx, e); err != nil {
-		return err
+	if !e.from.IsNil() {
+		if err := unlink(tx, e.id); err != nil {
+			return err
+		}
 	}
 	if e.state == jobs.Failed {
 		if _, err := tx.Exec(deleteDealing, e.id.Seq()); err != nil {

@@ -256,6 +256,7 @@ var bulkClaims = []claim{
 		w.check(err)
 	}},
 	{"DeletionOfAJobOpensWhatItsRequeuesStoodFor", deletedRequeues},
+	{"NeighboursPrunedAtOnceLeaveTheirChainWhole", prunedNeighbours},
 }
 
 func bulkSkips(w *world) {

@@ -48,3 +48,28 @@ func deletedRequeues(w *world) {
 	w.drain()
 	equal(w, "nothing is left", len(w.claim(store.Claim{Free: [store.Pools]int{9, 9, 9}}).Leases), 0)
 }
+
+// prunedNeighbours prunes two neighbours of a chain of requeues in one step: what is before them and what is
+// behind know each other then.
+func prunedNeighbours(w *world) {
+	w.put(webhook("a", "", `,"retain":{"cancelled":"1h"}`))
+	first := w.failOne("a")
+	var cancelled []jobs.ID
+	for range 2 {
+		id := w.requeue(first).ID
+		w.cancel(id)
+		cancelled = append(cancelled, id)
+	}
+	w.tick(2 * time.Hour)
+	last := w.requeue(first).ID
+	prune(w)
+	for _, id := range cancelled {
+		_, err := w.Run(w.ctx, id)
+		w.wantErr(err, store.ErrNotFound)
+	}
+	equal(w, "next", w.run(first).RequeuedTo, last)
+	equal(w, "before", w.run(last).RequeuedFrom, first)
+	equal(w, "while the requeue stands", w.statuses(first), "requeued")
+	w.cancel(last)
+	equal(w, "when it is cancelled", w.statuses(first), "open")
+}

@@ -324,20 +324,28 @@ func (w *groupWalker) walkReopen() {
 	for _, s := range w.seen {
 		s.given = false
 	}
-	orphans, err := w.Orphans(w.ctx)
-	w.check(err)
-	var ends []store.Finish
-	for _, o := range orphans {
-		f := w.interrupted(o)
-		if o.Run.CancelRequestedAt != 0 {
-			f = w.cancelled(o)
-		} else if o.Deleted {
-			f = w.failed(o)
+	// The end of one may cancel another: what that makes of an end is decided again, as at a start.
+	for again := true; again; {
+		orphans, err := w.Orphans(w.ctx)
+		w.check(err)
+		var ends []store.Finish
+		for _, o := range orphans {
+			f := w.interrupted(o)
+			if o.Run.CancelRequestedAt != 0 {
+				f = w.cancelled(o)
+			} else if o.Deleted {
+				f = w.failed(o)
+			}
+			ends = append(ends, f)
 		}
-		ends = append(ends, f)
-	}
-	for _, res := range w.claimSome(store.Claim{First: true, Hold: true, Finished: ends}) {
-		w.check(res.Err)
+		again = false
+		for _, res := range w.claimSome(store.Claim{First: true, Hold: true, Finished: ends}) {
+			if errors.Is(res.Err, store.ErrState) {
+				again = true
+				continue
+			}
+			w.check(res.Err)
+		}
 	}
 	waiting, err := w.Store.Waiting(w.ctx)
 	w.check(err)
