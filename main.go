@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"nightshift/api"
 	"nightshift/api/cli"
@@ -56,7 +57,7 @@ func versionText() string {
 }
 
 func openStore(ctx context.Context, path string, log *slog.Logger) (store.Store, error) {
-	return sqlite.Open(ctx, path, sqlite.Config{Log: log})
+	return sqlite.Open(ctx, path, sqlite.Config{Log: log, Now: jobs.TimeOf(time.Now())})
 }
 
 // makeTracer makes what tells the collector of the environment of runs; nil: it names none.

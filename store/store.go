@@ -40,6 +40,7 @@ type Store interface {
 	Groups
 	Failures
 	Alerts
+	Copies
 	Close() error
 }
 

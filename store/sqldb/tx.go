@@ -31,6 +31,9 @@ type DB interface {
 	OnCommit(fn func() (done func()))
 	// Tidy checkpoints and frees pages.
 	Tidy(ctx context.Context, idle bool) error
+	// Backup and Copy are those of store.Copies.
+	Backup(ctx context.Context, dest string, now jobs.Time) (store.Copy, error)
+	Copy(ctx context.Context, path string) (store.Copy, error)
 	Close() error
 }
 

@@ -49,8 +49,18 @@ func opener() func(testing.TB) store.Store {
 				t.Fatal(err)
 			}
 			files.Store(t, path)
+			t.Cleanup(func() { verified(t, path.(string)) })
 		}
 		return open(t, path.(string))
+	}
+}
+
+// verified demands that a file is sound, whatever a test did to its store.
+func verified(t testing.TB, path string) {
+	t.Helper()
+	v, err := sqlite.Verify(context.Background(), path, false)
+	if err != nil || v.Problems != nil || v.Skipped != "" {
+		t.Errorf("verify: %v, skipped %q, problems %v", err, v.Skipped, v.Problems)
 	}
 }
 

@@ -111,3 +111,9 @@ func checkLinks(path string) error {
 	}
 	return nil
 }
+
+// isServed tells whether a server is at work on a resolved path, or died at it.
+func isServed(path string) bool {
+	_, err := os.Lstat(path + ".lock")
+	return err == nil
+}

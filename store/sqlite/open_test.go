@@ -179,7 +179,8 @@ func TestCloseLeavesOneCompleteFile(t *testing.T) {
 	check(t, s.Close())
 	left, err := os.ReadDir(dir)
 	check(t, err)
-	if len(left) != 1 || left[0].Name() != "n.db" {
+	// The note stays, with what the next start looks for.
+	if len(left) != 2 || left[0].Name() != "n.db" || left[1].Name() != "n.db.served" {
 		t.Fatalf("files left: %v", left)
 	}
 	p := sqlOn(t, path)

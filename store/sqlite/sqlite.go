@@ -20,6 +20,7 @@ import (
 
 	driverlib "modernc.org/sqlite"
 
+	"nightshift/jobs"
 	"nightshift/store"
 	"nightshift/store/sqldb"
 )
@@ -39,6 +40,7 @@ const readTimeout = 30 * time.Second
 type Config struct {
 	Readers int          // connections that read; 0: 4
 	Log     *slog.Logger // nil: none
+	Now     jobs.Time    // of the start
 }
 
 type db struct {
@@ -51,6 +53,10 @@ type db struct {
 	release []chan struct{} // closed to give reader connections back
 	wg      sync.WaitGroup
 	once    sync.Once // closes
+
+	was  head          // before this start
+	why  store.HeldWhy // it is to be held; "": it is not
+	note servedNote
 }
 
 // Open opens or makes the database file at path, brings its schema up to date and locks it
@@ -61,7 +67,13 @@ func Open(ctx context.Context, path string, cfg Config) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqldb.New(d), nil
+	s := sqldb.New(d)
+	hold := func() error { return s.Hold(ctx, d.why, cfg.Now) }
+	if err := d.begin(ctx, d.was, hold); err != nil {
+		_ = s.Close()
+		return nil, fmt.Errorf("open database %s: %w", path, explainOpen(err))
+	}
+	return s, nil
 }
 
 func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
@@ -85,6 +97,14 @@ func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 }
 
 func (d *db) open(ctx context.Context, cfg Config) error {
+	facts, err := d.lookAt(ctx)
+	if err != nil {
+		return err
+	}
+	if d.why, err = facts.judge(); err != nil {
+		return err
+	}
+	d.was = facts.head
 	if err := makeFile(d.path); err != nil {
 		return err
 	}
@@ -307,6 +327,11 @@ func (d *db) closeAll() {
 	}
 	if d.writing != nil {
 		_ = d.writing.Close() // the last connection checkpoints and removes the WAL
+	}
+	if d.w.failed == nil && d.note.Start != 0 {
+		if err := d.end(); err != nil {
+			d.w.failed = err
+		}
 	}
 	d.lock.release()
 }

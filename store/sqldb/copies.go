@@ -1,0 +1,130 @@
+package sqldb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+const (
+	metaAsOf        = "as_of"     // milliseconds: the file is a backup of then
+	metaAsOfRun     = "as_of_run" // the newest run that there was
+	metaHeld        = "held"      // heldRow: nothing of the file starts
+	deleteMeta      = `DELETE FROM meta WHERE name = $1`
+	anyHistory      = `SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM jobs WHERE name <> '_group') OR EXISTS (SELECT 1 FROM documents)`
+	selectNewestRun = `SELECT seq, tail FROM runs ORDER BY seq DESC LIMIT 1`
+)
+
+// Backup implements store.Copies.
+func (s *Store) Backup(ctx context.Context, dest string, now jobs.Time) (store.Copy, error) {
+	return s.db.Backup(ctx, dest, now)
+}
+
+// Copy implements store.Copies.
+func (s *Store) Copy(ctx context.Context, path string) (store.Copy, error) {
+	return s.db.Copy(ctx, path)
+}
+
+// MarkCopy has a copy of a file say that it is one: what was committed before now is in it.
+func MarkCopy(tx Tx, now jobs.Time) error {
+	var newest jobs.ID
+	_, err := one(tx, selectNewestRun, func(r Row) { newest = jobs.IDOf(r.Int(0), r.Int(1)) })
+	if err == nil {
+		_, err = tx.Exec(upsertMeta, metaAsOf, strconv.FormatInt(int64(now), 10))
+	}
+	if err == nil && !newest.IsNil() {
+		_, err = tx.Exec(upsertMeta, metaAsOfRun, newest.String())
+	}
+	return err
+}
+
+// ReadCopy is what a copy says of itself; AsOf is 0 where it does not say that it is one.
+func ReadCopy(tx Tx) (c store.Copy, err error) {
+	text, err := readMeta(tx, metaAsOf)
+	if err != nil || text == "" {
+		return c, err
+	}
+	at, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return c, fmt.Errorf("read as of when the copy is: %w", err)
+	}
+	c.AsOf = jobs.Time(at)
+	if text, err = readMeta(tx, metaAsOfRun); err == nil && text != "" {
+		err = c.Run.UnmarshalText([]byte(text))
+	}
+	return c, err
+}
+
+func readMeta(tx Tx, name string) (value string, err error) {
+	_, err = one(tx, selectMeta, func(r Row) { value = r.Text(0) }, name)
+	return value, err
+}
+
+// heldRow is how store.Restored is kept.
+type heldRow struct {
+	Why         store.HeldWhy `json:"why"`
+	Since, AsOf int64
+}
+
+// Hold keeps that nothing of the file starts, where it has history: a start calls it before anything else, with
+// the reason; "": there is none. What a backup says of itself is said no more.
+func (s *Store) Hold(ctx context.Context, why store.HeldWhy, now jobs.Time) error {
+	if why == "" {
+		return nil
+	}
+	return s.write(ctx, func(tx Tx) error {
+		history := false
+		if _, err := one(tx, anyHistory, func(r Row) { history = r.Int(0) != 0 }); err != nil {
+			return err
+		}
+		c, err := ReadCopy(tx)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{metaAsOf, metaAsOfRun} {
+			if _, err := tx.Exec(deleteMeta, name); err != nil {
+				return err
+			}
+		}
+		if !history {
+			return nil
+		}
+		text, err := json.Marshal(heldRow{why, int64(now), int64(c.AsOf)})
+		if err == nil {
+			_, err = tx.Exec(upsertMeta, metaHeld, string(text))
+		}
+		return err
+	})
+}
+
+// Restored implements store.Copies.
+func (s *Store) Restored(ctx context.Context) (h *store.Restored, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		text, err := readMeta(tx, metaHeld)
+		if h = nil; err != nil || text == "" {
+			return err
+		}
+		var row heldRow
+		if err := json.Unmarshal([]byte(text), &row); err != nil {
+			return fmt.Errorf("read why the file is held: %w", err)
+		}
+		h = &store.Restored{Why: row.Why, Since: jobs.Time(row.Since), AsOf: jobs.Time(row.AsOf)}
+		return nil
+	})
+	return h, err
+}
+
+// LetGo implements store.Copies.
+func (s *Store) LetGo(ctx context.Context, by store.By) error {
+	return s.write(ctx, func(tx Tx) error {
+		n, err := tx.Exec(deleteMeta, metaHeld)
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.audit(tx, by, "let-go", "server", "server")
+	})
+}

@@ -1,0 +1,264 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	lib "modernc.org/sqlite/lib"
+
+	"nightshift/store"
+)
+
+// What the header of a file says it is (PRAGMA application_id).
+const (
+	appServed = 0x4E534846 // "NSHF": one that was served
+	appBackup = 0x4E534842 // "NSHB": a backup, until it is served
+)
+
+// head is what the header of the main file says, whatever its log holds. It tells which start wrote the file
+// last: each start gives it a number of its own (PRAGMA user_version), which a copy has too.
+type head struct {
+	app   int64 // appServed, appBackup; 0: none, as before there were any
+	start int64
+}
+
+// readHead reads the header without the log, and takes no lock: nothing is recovered, nothing is changed.
+func (d *db) readHead(ctx context.Context) (h head, err error) {
+	// A checkpoint that was cut off may leave a header that counts more pages than there are: the log mends
+	// it. Without writable_schema that would be an error here.
+	p := d.pool("mode=ro&immutable=1&_pragma=writable_schema(1)")
+	defer p.Close()
+	err = p.QueryRowContext(ctx, "PRAGMA application_id").Scan(&h.app)
+	if err == nil {
+		err = p.QueryRowContext(ctx, "PRAGMA user_version").Scan(&h.start)
+	}
+	if code(err)&0xff == lib.SQLITE_NOTADB {
+		return h, errors.New(notOurs)
+	}
+	if err != nil {
+		return h, fmt.Errorf("read the header: %w", classifyRead(err))
+	}
+	if h.app != 0 && h.app != appServed && h.app != appBackup {
+		return h, errors.New(notOurs)
+	}
+	return h, nil
+}
+
+// servedNote is kept beside the file, and so is in no copy of it: which file this path served last.
+type servedNote struct {
+	Start int64  `json:"start"` // that the file says
+	Path  string `json:"path"`
+	Inode uint64 `json:"inode"`
+	Clean bool   `json:"clean"` // the server stopped and left one complete file
+	// Begun: the main file may still say Was, for the start that gives it a new number is not through.
+	Begun bool  `json:"begun,omitempty"`
+	Was   int64 `json:"was,omitempty"`
+}
+
+func notePath(path string) string { return path + ".served" }
+
+// readNote gives nil where there is none, or none that can be read: that is as if it were not there.
+func readNote(path string) (*servedNote, error) {
+	text, err := os.ReadFile(notePath(path))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read which file was served here last: %w", err)
+	}
+	n := &servedNote{}
+	if json.Unmarshal(text, n) != nil {
+		return nil, nil
+	}
+	return n, nil
+}
+
+// write replaces the note, whole or not at all.
+func (n *servedNote) write(path string) error {
+	text, err := json.Marshal(n)
+	if err == nil {
+		err = writeWhole(notePath(path), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("note which file is served here: %w", err)
+	}
+	return nil
+}
+
+// writeWhole replaces a small file, which only its owner may read, whole or not at all.
+func writeWhole(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	return err
+}
+
+func syncFolder(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
+
+// fileFacts is what can be known of a file before it is opened.
+type fileFacts struct {
+	path  string
+	empty bool // there is none, or nothing in it
+	inode uint64
+	log   int64 // size of its log; -1: there is none
+	head  head
+	note  *servedNote
+}
+
+func (d *db) lookAt(ctx context.Context) (f fileFacts, err error) {
+	f.path, f.log = d.path, -1
+	if f.note, err = readNote(d.path); err != nil {
+		return f, err
+	}
+	if info, err := os.Stat(d.path + "-wal"); err == nil {
+		f.log = info.Size()
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return f, err
+	}
+	info, err := os.Stat(d.path)
+	if errors.Is(err, os.ErrNotExist) {
+		f.empty = true
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	if f.inode, f.empty = inodeOf(info), info.Size() == 0; !f.empty {
+		f.head, err = d.readHead(ctx)
+	}
+	return f, err
+}
+
+func inodeOf(info os.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
+}
+
+// judge tells why a file that has history is to be held; "": it is the one that was served here last. A log that
+// is not the file's own is an error: with it SQLite would make a file that is damaged.
+func (f *fileFacts) judge() (store.HeldWhy, error) {
+	hasLog, n := f.log > 0, f.note
+	sameFile := n != nil && n.Inode == f.inode
+	begun := sameFile && n.Begun && n.Was == f.head.start
+	ours := begun || sameFile && f.head.app == appServed && n.Start == f.head.start
+	switch {
+	case f.empty && hasLog && n != nil && !begun:
+		return "", fmt.Errorf("the database file is gone or empty, and its log %[1]s-wal is still there. Put the file "+
+			"back where it came from, or restore a backup: nightshift restore BACKUP --db %[1]s", f.path)
+	case f.empty, n == nil && f.head.app == 0: // new, or made before there were notes
+		return "", nil
+	case ours && n.Path != f.path:
+		return store.HeldElsewhere, nil
+	case ours && !begun && !n.Clean && f.log < 0:
+		return store.HeldNoLog, nil
+	case ours:
+		return "", nil
+	case hasLog && (n != nil || f.head.app == appBackup):
+		return "", fmt.Errorf("%[1]s is not the file that was served here last, and the log of that one, %[1]s-wal, is "+
+			"still beside it: SQLite would mix the two and damage the file. Move %[1]s-wal and %[1]s-shm away (keep "+
+			"them: they hold the last writes of the file that was here), then start again", f.path)
+	case f.head.app == appBackup:
+		return store.HeldBackup, nil
+	}
+	return store.HeldElsewhere, nil
+}
+
+// begin gives the file the number of this start. hold writes that it is held, if it is: first, so that no crash in
+// between loses it.
+func (d *db) begin(ctx context.Context, was head, hold func() error) error {
+	info, err := os.Stat(d.path)
+	if err != nil {
+		return err
+	}
+	d.note = servedNote{
+		Start: 1 + rand.Int64N(1<<31-2), Path: d.path, Inode: inodeOf(info), Begun: true, Was: was.start,
+	}
+	if err := d.note.write(d.path); err != nil {
+		return err
+	}
+	if err := hold(); err != nil {
+		return err
+	}
+	err = d.w.do(ctx, &call{tidy: func(c *conn) error {
+		for _, query := range []string{
+			fmt.Sprintf("PRAGMA application_id = %d", appServed),
+			fmt.Sprintf("PRAGMA user_version = %d", d.note.Start),
+		} {
+			if _, err := c.Exec(query); err != nil {
+				return err
+			}
+		}
+		if err := checkpointNow(c, "TRUNCATE"); err != nil {
+			return err
+		}
+		_, left, err := walPages(c)
+		d.note.Begun = left > 0 // where somebody outside reads, the header is still in the log
+		return err
+	}})
+	if err != nil {
+		return fmt.Errorf("give the file the number of this start: %w", err)
+	}
+	return d.note.write(d.path)
+}
+
+// end notes that the file is complete. The note is written over: that needs no room, on a full disk either.
+func (d *db) end() error {
+	if _, err := os.Stat(d.path + "-wal"); errors.Is(err, os.ErrNotExist) {
+		d.note.Begun = false
+	}
+	d.note.Clean = true
+	text, err := json.Marshal(&d.note)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(notePath(d.path), os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("note that the file is complete: %w", err)
+	}
+	// Never longer than what is there.
+	if info, err := f.Stat(); err == nil && int64(len(text)) < info.Size() {
+		text = append(text, strings.Repeat(" ", int(info.Size())-len(text)-1)+"\n"...)
+	}
+	_, err = f.WriteAt(text, 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("note that the file is complete: %w", err)
+	}
+	return nil
+}
