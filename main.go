@@ -35,7 +35,11 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, MakeTracer: makeTracer, FileSchema: api.FileSchema}
+	parts := cli.Parts{
+		Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, MakeTracer: makeTracer,
+		FileSchema: api.FileSchema,
+		Files:      cli.FileTools{Backup: sqlite.BackupFile, Verify: sqlite.Verify, Restore: restore},
+	}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
 }
 
@@ -58,6 +62,11 @@ func versionText() string {
 
 func openStore(ctx context.Context, path string, log *slog.Logger) (store.Store, error) {
 	return sqlite.Open(ctx, path, sqlite.Config{Log: log, Now: jobs.TimeOf(time.Now())})
+}
+
+func restore(ctx context.Context, backup, db string, now jobs.Time) (store.Verified, string, error) {
+	done, err := sqlite.Restore(ctx, backup, db, now)
+	return done.Verified, done.Moved, err
 }
 
 // makeTracer makes what tells the collector of the environment of runs; nil: it names none.

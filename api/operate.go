@@ -4,26 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"time"
 
 	"nightshift/api/wire"
+	"nightshift/runtime"
 	"nightshift/store"
 )
 
-func (c *call) answerServer() error {
+func (c *call) server() (*wire.Server, error) {
 	alerts, err := c.alertState()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := &wire.Server{
 		Version: c.s.version, Draining: c.s.rt.Draining(), Running: c.s.rt.Running(), Alerts: alerts,
 	}
-	if c.who.Jobs == nil {
-		if server.Database, err = c.database(); err != nil {
-			return err
+	if h := c.s.rt.Restored(); h != nil {
+		server.Restored = &wire.Restored{
+			Why: string(h.Why), Reason: runtime.RestoredText(h), Since: h.Since, AsOf: h.AsOf,
 		}
 	}
-	return c.answer(200, server)
+	if c.who.Jobs == nil {
+		if server.Database, err = c.database(); err != nil {
+			return nil, err
+		}
+		server.Backups = c.backups()
+	}
+	return server, nil
+}
+
+// backups is nil where none are made.
+func (c *call) backups() *wire.Backups {
+	s := c.s.rt.Backups()
+	if s.Path == "" && s.Dated == 0 && s.Failed == "" {
+		return nil
+	}
+	b := &wire.Backups{
+		AsOf: s.AsOf, Size: s.Size, Took: s.Took.Seconds(), Dated: s.Dated, FailingSince: s.Failing, Stale: s.Stale,
+	}
+	if s.Path != "" {
+		b.Path = &s.Path
+	}
+	if s.Failed != "" {
+		b.Failed = &s.Failed
+	}
+	if s.AsOf != 0 {
+		age := max(0, c.s.rt.Now().Sub(s.AsOf).Seconds())
+		b.Age = &age
+	}
+	return b
 }
 
 func (c *call) database() (*wire.Database, error) {
@@ -38,22 +69,65 @@ func (c *call) database() (*wire.Database, error) {
 	return db, nil
 }
 
-func getServer(c *call) error { return c.answerServer() }
+func getServer(c *call) error {
+	server, err := c.server()
+	if err != nil {
+		return err
+	}
+	return c.answer(200, server)
+}
 
-func drain(c *call, on bool) error {
+func drain(c *call) error {
 	if err := c.decodeOptional(&wire.Empty{}); err != nil {
 		return err
 	}
-	change := c.s.rt.Resume
-	if on {
-		change = c.s.rt.Drain
-	}
-	if err := change(c.ctx(), c.by("")); err != nil {
+	if err := c.s.rt.Drain(c.ctx(), c.by("")); err != nil {
 		return err
 	}
-	c.s.log.Info("drain", "on", on, "by", c.by("").Actor)
-	return c.answerServer()
+	c.s.log.Info("drain", "on", true, "by", c.by("").Actor)
+	return getServer(c)
 }
+
+func resume(c *call) error {
+	var in wire.Resume
+	if err := c.decodeOptional(&in); err != nil {
+		return err
+	}
+	cancelled, err := c.s.rt.Resume(c.ctx(), in.CancelWaiting, c.by(""))
+	if err != nil {
+		return err
+	}
+	c.s.log.Info("drain", "on", false, "by", c.by("").Actor)
+	server, err := c.server()
+	if err != nil {
+		return err
+	}
+	if in.CancelWaiting {
+		server.CancelledRuns = &cancelled
+	}
+	return c.answer(200, server)
+}
+
+// getBackup writes a copy beside the others, which only this answer has, and sends it.
+func getBackup(c *call) error {
+	f, copied, err := c.s.rt.Backup(c.ctx())
+	if full := (*runtime.NoRoomError)(nil); errors.As(err, &full) {
+		return refuse(probFull, "%s", full.Error())
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := c.Response().Header()
+	h.Set("Content-Type", backupMedia)
+	h.Set("Content-Length", strconv.FormatInt(copied.Size, 10))
+	h.Set("Content-Disposition", `attachment; filename="`+copied.AsOf.Std().UTC().Format("nightshift-20060102T150405Z.db")+`"`)
+	h.Set("Nightshift-As-Of", copied.AsOf.String())
+	_, err = io.Copy(paced{c}, f)
+	return err
+}
+
+const backupMedia = "application/vnd.sqlite3"
 
 func getHealth(c *call) error { return c.answer(200, &wire.Status{Status: "alive"}) }
 

@@ -351,15 +351,29 @@ func serverRoutes() []*route {
 		},
 		{
 			method: "POST", path: "/v1/server/drain", opens: scopeAdmin, whole: true, body: maxBody,
-			handle: func(c *call) error { return drain(c, true) }, tag: "server", id: "drain",
+			handle: drain, tag: "server", id: "drain",
 			summary: "Start no attempt until resume or restart", in: wire.Empty{}, optional: true,
 			out: []outcome{{status: 200, body: wire.Server{}}},
 		},
 		{
 			method: "POST", path: "/v1/server/resume", opens: scopeAdmin, whole: true, body: maxBody,
-			handle: func(c *call) error { return drain(c, false) }, tag: "server", id: "resume",
-			summary: "Start attempts again", in: wire.Empty{}, optional: true,
+			handle: resume, tag: "server", id: "resume",
+			summary: "Start attempts again, after a drain or a restore", in: wire.Resume{}, optional: true,
+			more: "Ends a drain. A database that was restored, or that this path did not serve last, is held until then: " +
+				"nothing starts, no tick, deadline, heartbeat or alert is decided. cancel_waiting cancels what is scheduled, " +
+				"queued, retrying or waiting first, so that nothing runs again that ran elsewhere; ticks that were missed since " +
+				"then are caught up as their schedules say.",
 			out: []outcome{{status: 200, body: wire.Server{}}},
+		},
+		{
+			method: "GET", path: "/v1/backup", opens: scopeAdmin, whole: true, handle: getBackup,
+			tag: "server", id: "get-backup", summary: "Download a backup of the database",
+			more: "A whole copy, checked, with everything that was acknowledged before the call; Nightshift-As-Of says as of " +
+				"when it is. It takes as long as writing the file twice. Secrets are in it as they are kept, sealed with the key " +
+				"that lies in a file of its own: back that up too. Where the copy is served, it is held until " +
+				"/v1/server/resume.",
+			out:      []outcome{{status: 200, media: []string{backupMedia}}},
+			problems: []problemKind{probFull},
 		},
 		{
 			method: "GET", path: "/openapi.json", opens: scopeRead, handle: getSpec,

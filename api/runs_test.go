@@ -318,11 +318,26 @@ func TestDrainStartsNothing(t *testing.T) {
 	if a := ts.call("GET", "/v1/runs/"+id, ""); a.field("held_by.kind") != "drain" {
 		t.Errorf("held by: %s", a.body)
 	}
-	ts.call("POST", "/v1/server/resume", `{"cancel_waiting":true}`).problem(probInvalid)
+	ts.call("POST", "/v1/server/resume", `{"cancel_waiting":1}`).problem(probInvalid)
 	if a := ts.call("POST", "/v1/server/resume", "{}").want(200); a.field("draining") != "false" {
 		t.Errorf("resume: %s", a.body)
 	}
 	ts.until(id, "succeeded")
+}
+
+func TestResumeCancelsWhatWaits(t *testing.T) {
+	ts := newTestServer(t)
+	ts.hook("a", ok(`1`))
+	ts.call("POST", "/v1/server/drain", "").want(200)
+	due, later := ts.enqueue("a", ""), ts.enqueue("a", `{"delay":"1h"}`)
+	group := ts.call("POST", "/v1/groups", `{"members":[{"name":"m","job":"a"}]}`).want(202).field("id")
+	if a := ts.call("POST", "/v1/server/resume", `{"cancel_waiting":true}`).want(200); a.field("cancelled_runs") != "3" {
+		t.Errorf("resume: %s", a.body)
+	}
+	for _, id := range []string{due, later, group} {
+		ts.until(id, "cancelled")
+	}
+	ts.until(ts.enqueue("a", ""), "succeeded")
 }
 
 func TestEveryChangeIsAudited(t *testing.T) {

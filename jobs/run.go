@@ -173,8 +173,10 @@ const (
 	HeldWorkers = "workers"
 	HeldPaused  = "paused"
 	HeldDrain   = "drain"
-	HeldDisk    = "disk"
-	HeldSecret  = "secret"
+	// HeldRestored is what all runs wait for of a file that was not served here last.
+	HeldRestored = "restored"
+	HeldDisk     = "disk"
+	HeldSecret   = "secret"
 
 	HeldDependency  = "dependency"
 	HeldConcurrency = "concurrency"

@@ -136,7 +136,9 @@ func (d *dispatcher) sleep() time.Duration {
 	return wait
 }
 
-func (d *dispatcher) holding() bool { return d.draining.Load() || d.stopping.Err() != nil }
+func (d *dispatcher) holding() bool {
+	return d.draining.Load() || d.restored.Load() != nil || d.stopping.Err() != nil
+}
 
 // gatherMore waits a moment for other attempts that are about to end, unless they are few.
 func (d *dispatcher) gatherMore() {
@@ -174,7 +176,8 @@ func (d *dispatcher) turn() bool {
 	look := d.clock.look()
 	claim := store.Claim{
 		Now: jobs.TimeOf(look.at), Shift: look.step, Clock: look.mark, First: !d.claimed, Hold: d.holding(),
-		Workers: d.cfg.Workers, Finished: make([]store.Finish, len(d.done)),
+		Restored: d.restored.Load() != nil,
+		Workers:  d.cfg.Workers, Finished: make([]store.Finish, len(d.done)),
 	}
 	for pool := range claim.Free {
 		claim.Free[pool] = d.cfg.Workers[pool] - d.running[pool]

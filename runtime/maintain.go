@@ -103,6 +103,9 @@ func (r *Runtime) Health(ctx context.Context) error {
 	if r.stopping.Err() != nil {
 		return errors.New("the server is stopping")
 	}
+	if h := r.restored.Load(); h != nil {
+		return errors.New("the server is held: " + RestoredText(h) + ". Nothing starts until nightshift resume")
+	}
 	if late := r.lateTurn(); late > 0 {
 		return fmt.Errorf("the dispatcher stands still: no run has been given out for %s", late)
 	}
@@ -153,17 +156,6 @@ func (r *Runtime) Drain(ctx context.Context, by store.By) error {
 		return err
 	}
 	r.draining.Store(true)
-	return nil
-}
-
-// Resume ends Drain.
-func (r *Runtime) Resume(ctx context.Context, by store.By) error {
-	by.Now = r.Now()
-	if err := r.wrote(r.store.Note(ctx, by, "resume", "server", "server", drained(r.draining.Load(), false)...)); err != nil {
-		return err
-	}
-	r.draining.Store(false)
-	r.wakeDispatcher()
 	return nil
 }
 

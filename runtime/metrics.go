@@ -24,6 +24,7 @@ type Metrics struct {
 	ticks               *prometheus.CounterVec
 	lateness, committed prometheus.Histogram
 	messages            *prometheus.CounterVec
+	backupsFailed       prometheus.Counter
 }
 
 // maxSeries is how many jobs, queues, dependencies and alerts have a series of their own, of each; the others count
@@ -84,10 +85,14 @@ func newMetrics(r *Runtime) *Metrics {
 		committed: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "nightshift_commit_seconds", Help: "How long commits to the database took, to disk.", Buckets: commitBuckets,
 		}),
+		backupsFailed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "nightshift_backup_failures_total", Help: "Backups that could not be made.",
+		}),
 		messages: counter("nightshift_alert_messages_total", "Runs made to tell somebody, by alert.", "alert"),
 	}
 	m.registry.MustRegister(
-		m.processed, m.failed, m.retried, m.seconds, m.ticks, m.lateness, m.committed, m.messages, &standing{r: r},
+		m.processed, m.failed, m.retried, m.seconds, m.ticks, m.lateness, m.committed, m.messages, m.backupsFailed,
+		&standing{r: r},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	for _, outcome := range []string{jobs.TickRan, jobs.TickCaughtUp} {

@@ -36,6 +36,12 @@ var (
 	metricUndelivered  = gauge("alerts_undelivered", "Messages that failed for good and that nobody has dealt with.")
 	metricTold         = gauge("failures_told", "1 where an alert tells of failed runs; 0: failures are silent.")
 	metricDraining     = gauge("draining", "1 while the server starts nothing.")
+	metricRestored     = gauge("restored", "1 while the database is held: it was restored, or this path did not serve it last.")
+	metricBackupAge    = gauge("backup_age_seconds", "How old latest.db is; no series where there is none.")
+	metricBackupSize   = gauge("backup_bytes", "Size of latest.db.")
+	metricBackupTook   = gauge("backup_seconds", "How long the newest backup took.")
+	metricBackupWell   = gauge("backup_ok", "1 where the newest backup could be made, 0 while it cannot.")
+	metricBackups      = gauge("backups_dated", "Dated backups that are kept.")
 	metricDiskFree     = gauge("disk_free_bytes", "Free on the disk of the database.")
 	metricDiskTotal    = gauge("disk_total_bytes", "Size of the disk of the database.")
 	metricFile         = gauge("database_bytes", "Size of the database file.")
@@ -67,6 +73,8 @@ func flag(on bool) float64 {
 func (g *gathering) all() {
 	g.add(metricBuild, 1, g.r.cfg.Version, goruntime.Version())
 	g.add(metricDraining, flag(g.r.Draining()))
+	g.add(metricRestored, flag(g.r.Restored() != nil))
+	g.backups()
 	g.add(metricBusy, float64(g.r.Running()))
 	g.add(metricScheduleLate, g.r.lateTicks().Seconds())
 	for pool, n := range g.r.cfg.Workers {
@@ -179,6 +187,22 @@ func (g *gathering) alerts() error {
 	n, _, err := g.r.store.Undelivered(g.ctx)
 	g.add(metricUndelivered, float64(n))
 	return err
+}
+
+func (g *gathering) backups() {
+	if g.r.cfg.Backups.Dir == "" {
+		return
+	}
+	s := g.r.Backups()
+	if s.AsOf != 0 {
+		g.add(metricBackupAge, g.now.Sub(s.AsOf).Seconds())
+		g.add(metricBackupSize, float64(s.Size))
+	}
+	if s.Took > 0 {
+		g.add(metricBackupTook, s.Took.Seconds())
+	}
+	g.add(metricBackupWell, flag(s.Failed == ""))
+	g.add(metricBackups, float64(s.Dated))
 }
 
 func (g *gathering) file() error {

@@ -101,7 +101,14 @@ func waitsForStart(run *jobs.Run) bool { return run.State == jobs.Queued || run.
 
 // explain says what a run waits for, where the store cannot know.
 func (r *Runtime) explain(run *jobs.Run) {
-	if !waitsForStart(run) || run.HeldBy != nil && run.HeldBy.Kind != jobs.HeldWorkers {
+	if !waitsForStart(run) {
+		return
+	}
+	if held := r.restored.Load(); held != nil {
+		run.HeldBy = heldRestored(held)
+		return
+	}
+	if run.HeldBy != nil && run.HeldBy.Kind != jobs.HeldWorkers {
 		return
 	}
 	switch {

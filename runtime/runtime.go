@@ -52,6 +52,7 @@ type Config struct {
 	// Heartbeat tells somebody that the server is well, each minute while it is; nil: nobody.
 	Heartbeat func(context.Context) error
 	Tracer    Tracer // nil: runs are not traced
+	Backups   BackupConfig
 }
 
 // Runtime owns all goroutines.
@@ -64,6 +65,7 @@ type Runtime struct {
 
 	alerts  alerts
 	metrics *Metrics
+	backups backups
 
 	secrets  *Secrets
 	prepared preparedSpecs
@@ -83,6 +85,9 @@ type Runtime struct {
 	fatal     chan error
 
 	draining   atomic.Bool
+	restored   atomic.Pointer[store.Restored] // the file is held; nil: it is not
+	resuming   sync.Mutex
+	begun      bool // Start was called
 	diskFull   atomic.Bool
 	clock      clock
 	heartbeat  time.Duration // how often the dispatcher shows that it is well though nothing is due
@@ -163,6 +168,11 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r.stopping, r.stop = context.WithCancel(r.base)
 	r.over, r.end = context.WithCancel(r.base)
+	held, err := r.store.Restored(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read whether the file is held: %w", err)
+	}
+	r.restored.Store(held)
 	if err := r.startClock(ctx); err != nil {
 		return nil, fmt.Errorf("read what the clocks showed: %w", err)
 	}
@@ -194,18 +204,19 @@ func (r *Runtime) Start() {
 	r.waitAgain(r.waited)
 	r.waited = nil
 	r.dispatcher.Go(r.dispatch)
-	r.upkeep.Go(r.expire)
-	r.upkeep.Go(r.endGroups)
 	r.upkeep.Go(r.tellCascades)
 	r.upkeep.Go(r.keepNotes)
-	r.upkeep.Go(r.carryOut)
-	r.upkeep.Go(r.tick)
-	r.upkeep.Go(r.tellAlerts)
-	r.upkeep.Go(r.maintain)
 	r.upkeep.Go(r.flushLogs)
-	if r.cfg.Heartbeat != nil {
-		r.upkeep.Go(r.beat)
+	r.resuming.Lock()
+	defer r.resuming.Unlock()
+	r.begun = true
+	if h := r.restored.Load(); h != nil {
+		r.log.Error("the database is held: nothing starts, no tick is decided and nobody is told until nightshift "+
+			"resume (or --resume)", "why", RestoredText(h), "since", h.Since)
+		return
 	}
+	r.firstBackup()
+	r.startUpkeep()
 }
 
 // Fatal gives the error after which the process must exit and recover by a start.

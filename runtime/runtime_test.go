@@ -499,7 +499,7 @@ func TestDrainStartsNothingUntilResume(t *testing.T) {
 	if run := s.run(id); run.State != jobs.Queued || run.HeldBy.Kind != jobs.HeldDrain {
 		t.Fatalf("%s held by %+v", run.State, run.HeldBy)
 	}
-	if err := s.rt.Resume(context.Background(), store.By{Actor: "test"}); err != nil {
+	if _, err := s.rt.Resume(context.Background(), false, store.By{Actor: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if run := s.awaitEnd(id); run.State != jobs.Succeeded {

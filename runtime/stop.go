@@ -16,7 +16,10 @@ const lastMoment = 1500 * time.Millisecond
 // Stop takes no more work, lets attempts end within the grace, interrupts what is left, and
 // returns when all that ended is on disk. Closing kill (nil: never) cuts the grace short.
 func (r *Runtime) Stop(kill <-chan struct{}) error {
+	end := time.Now().Add(r.cfg.Grace)
+	r.resuming.Lock()
 	r.stop()
+	r.resuming.Unlock()
 	r.wakeDispatcher()
 	over := make(chan struct{})
 	go func() {
@@ -35,6 +38,9 @@ func (r *Runtime) Stop(kill <-chan struct{}) error {
 	}
 	r.end()
 	r.upkeep.Wait()
+	if err == nil {
+		r.lastBackup(time.Until(end)+lastMoment/2, kill)
+	}
 	return err
 }
 
@@ -124,7 +130,7 @@ func (r *Runtime) recoverSome(ctx context.Context, orphans []store.Lease) error 
 			finishes[i] = pending[i].finish
 		}
 		got, err := r.store.Claim(ctx, store.Claim{
-			Now: now, Workers: r.cfg.Workers, Hold: true, Finished: finishes,
+			Now: now, Workers: r.cfg.Workers, Hold: true, Restored: r.restored.Load() != nil, Finished: finishes,
 		})
 		if err != nil {
 			return err

@@ -174,7 +174,7 @@ func (c *changer) change() {
 	case 16:
 		c.may(c.rt.Drain(ctx, byTest))
 		time.Sleep(time.Duration(c.IntN(40)) * time.Second)
-		err = c.rt.Resume(ctx, byTest)
+		_, err = c.rt.Resume(ctx, false, byTest)
 	case 17:
 		c.clock.set(time.Duration(c.IntN(400)-200) * time.Second)
 	}

@@ -479,7 +479,7 @@ func TestTicksAreDecidedWhileNothingStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		until(minutes(3) + time.Second)
-		if err := s.rt.Resume(ctx, byTest); err != nil {
+		if _, err := s.rt.Resume(ctx, false, byTest); err != nil {
 			t.Fatal(err)
 		}
 		until(minutes(3) + 30*time.Second)

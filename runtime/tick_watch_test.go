@@ -226,11 +226,14 @@ func (s *server) pauseJob(job string, paused bool) {
 
 func (s *server) drain(on bool) {
 	s.t.Helper()
-	change := s.rt.Resume
+	by := store.By{Actor: "test"}
+	err := error(nil)
 	if on {
-		change = s.rt.Drain
+		err = s.rt.Drain(context.Background(), by)
+	} else {
+		_, err = s.rt.Resume(context.Background(), false, by)
 	}
-	if err := change(context.Background(), store.By{Actor: "test"}); err != nil {
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }

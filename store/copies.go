@@ -18,6 +18,17 @@ type Copies interface {
 	Restored(ctx context.Context) (*Restored, error)
 	// LetGo ends that; it is noted in the audit.
 	LetGo(ctx context.Context, by By) error
+	// CancelWaiting cancels up to limit runs that are scheduled, queued, retrying or waiting, those that wait from
+	// after on; done: there was none but those. Of a group whose members run, it asks for that.
+	CancelWaiting(ctx context.Context, after int64, limit int, by By) (CancelledSome, error)
+}
+
+// CancelledSome is a step of CancelWaiting.
+type CancelledSome struct {
+	Runs []jobs.ID // that have ended, those of groups not counted
+	Stop []jobs.ID // with an attempt under way that is to end
+	Next int64     // to go on after
+	Done bool
 }
 
 // Copy is what a backup says of itself.

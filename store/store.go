@@ -330,6 +330,7 @@ type Claim struct {
 	Workers  [Pools]int // that there are, busy ones too: half of them, and at least one, may catch up
 	Finished []Finish   // the attempts that ended since the last claim
 	Hold     bool       // drain: take nothing
+	Restored bool       // the file is held: no deadline is decided either
 }
 
 // Claimed is the answer to a claim.

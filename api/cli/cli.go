@@ -50,12 +50,15 @@ type commands struct {
 	Dependencies dependenciesCmd `cmd:"" help:"List or show what runs share, trip or reset breakers, drop limits, pause or resume."`
 	Alerts       alertsCmd       `cmd:"" help:"List or show who is told of what, set up Slack, mail or a webhook, try it."`
 	Pause        pauseCmd        `cmd:"" help:"Pause a job, a schedule, a queue or a dependency."`
-	Resume       resumeCmd       `cmd:"" help:"Resume what is paused, or the server after a drain."`
+	Resume       resumeCmd       `cmd:"" help:"Resume what is paused, or the server after a drain or a restore."`
 	Secrets      secretsCmd      `cmd:"" help:"List, set or delete secrets, or rotate their key."`
 	Tokens       tokensCmd       `cmd:"" help:"List, create or revoke tokens."`
 	Sessions     sessionsCmd     `cmd:"" help:"List browsers that have signed in, or end their sessions."`
 	Audit        auditCmd        `cmd:"" help:"List who changed what, with the difference."`
 	Drain        drainCmd        `cmd:"" help:"Start no attempt until resume; wait until none runs."`
+	Backup       backupCmd       `cmd:"" help:"Write a whole, checked copy of the database."`
+	Restore      restoreCmd      `cmd:"" help:"Put a backup in the place of the database; what was there is kept."`
+	Verify       verifyCmd       `cmd:"" help:"Say whether a database or a backup is whole, and what is in it."`
 	Import       importCmd       `cmd:"" help:"Print a job file made of a crontab, or of the crons of a vercel.json."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`
 

@@ -50,6 +50,8 @@ func (s *session) printServer(state wire.Server) {
 	switch {
 	case s.out.json:
 		s.out.value(&state)
+	case state.Restored != nil:
+		s.out.line("The server is held: %s. Nothing starts until nightshift resume.", state.Restored.Reason)
 	case state.Draining:
 		s.out.line("The server starts nothing until nightshift resume or a restart; %s.",
 			attempts(state.Running))
@@ -63,18 +65,4 @@ func attempts(n int) string {
 		return "1 attempt runs"
 	}
 	return fmt.Sprintf("%d attempts run", n)
-}
-
-// resumeServer ends a drain.
-func (s *session) resumeServer() error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	state, err := c.Resume(s.ctx)
-	if err != nil {
-		return err
-	}
-	s.printServer(state)
-	return nil
 }

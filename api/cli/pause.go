@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"nightshift/api/wire"
 	"nightshift/jobs"
 )
 
@@ -46,17 +47,23 @@ func (cmd pauseCmd) Run(s *session) error {
 type resumeCmd struct {
 	What string `arg:"" optional:"" help:"A job, or KIND/NAME: job/, schedule/, queue/, dependency/; left out: the server."`
 	Note string `placeholder:"TEXT" help:"Why (not for the server)."`
+
+	CancelWaiting bool `help:"Of the server: before it goes on, cancel what is scheduled, queued, retrying or waiting."`
 }
 
 // Help says what may be named.
 func (resumeCmd) Help() string {
-	return "Without a name it ends a drain: the server starts attempts again.\n\n" + pauseHelp
+	return "Without a name it ends a drain, and lets a database go that was restored or that its path did not serve last: " +
+		"the server starts attempts again.\n\n" + pauseHelp
 }
 
 // Run resumes a job, schedule, queue or dependency, or the server.
 func (cmd resumeCmd) Run(s *session) error {
 	if cmd.What == "" {
-		return s.resumeServer()
+		return s.resumeServer(wire.Resume{CancelWaiting: cmd.CancelWaiting})
+	}
+	if cmd.CancelWaiting {
+		return usage("--cancel-waiting: of the server alone, not of %q", cmd.What)
 	}
 	kind, name, err := kindAndName(cmd.What)
 	if err != nil {

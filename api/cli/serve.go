@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"nightshift/api"
+	"nightshift/api/words"
 	"nightshift/jobs"
 	"nightshift/runtime"
 	"nightshift/store"
@@ -29,6 +30,7 @@ type Parts struct {
 	MakeKinds func(KindConfig) (Kinds, error)
 	// MakeTracer tells a collector of runs; nil where the environment names none. close sends the rest.
 	MakeTracer func(ctx context.Context, version string, log *slog.Logger) (t runtime.Tracer, close func(), err error)
+	Files      FileTools
 	// FileSchema is the JSON Schema of job files.
 	FileSchema func() ([]byte, error)
 }
@@ -69,6 +71,11 @@ type serveCmd struct {
 	SMTP          string        `name:"smtp" env:"NIGHTSHIFT_SMTP" placeholder:"URL" help:"Mail server, such as smtp://user@mail.example.com:587 or smtps://mail.example.com, its password in NIGHTSHIFT_SMTP_PASSWORD; ?tls=none sends in clear. Else the machine's sendmail (${env})."`
 	MailFrom      string        `env:"NIGHTSHIFT_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail whose job names none (${env})."`
 	HeartbeatURL  string        `name:"heartbeat-url" env:"NIGHTSHIFT_HEARTBEAT_URL" placeholder:"URL" help:"Called every minute while the server is well, so that somebody notices when it is not (${env})."`
+	Resume        bool          `env:"NIGHTSHIFT_RESUME" help:"Let a database go that is held, for it was restored or its path did not serve it last (${env})."`
+	SnapshotEvery everyFlag     `default:"5m" env:"NIGHTSHIFT_SNAPSHOT_EVERY" placeholder:"DURATION|off" help:"How often backups/latest.db is published at most, where something was written; at least 20 times as long apart as one takes (${env})."`
+	BackupEvery   everyFlag     `default:"24h" env:"NIGHTSHIFT_BACKUP_EVERY" placeholder:"DURATION|off" help:"How often a backup is kept under a name with its time, ${default} unless told (${env})."`
+	BackupKeep    int           `default:"7" env:"NIGHTSHIFT_BACKUP_KEEP" placeholder:"N" help:"How many of these are kept, ${default} unless told (${env})."`
+	BackupDir     string        `env:"NIGHTSHIFT_BACKUP_DIR" placeholder:"DIR" help:"Folder of backups; backups beside the database unless told (${env})."`
 	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
 
 	proxies []netip.Prefix
@@ -91,6 +98,9 @@ func (cmd *serveCmd) Validate() error {
 	}
 	if cmd.ScriptWorkers < 0 || cmd.ScriptWorkers > 10_000 {
 		return errors.New("--script-workers: want 1 to 10000, or 0 for 2 for each core")
+	}
+	if cmd.BackupKeep < 1 || cmd.BackupKeep > 10_000 {
+		return errors.New("--backup-keep: want 1 to 10000; --backup-every off keeps none")
 	}
 	if cmd.URL != "" {
 		u, err := url.Parse(cmd.URL)
@@ -196,7 +206,7 @@ func (sv *serving) open() (err error) {
 		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
 		Uptime: runtime.MachineUptime, Disk: runtime.DiskOf(filepath.Dir(sv.db)),
 		Heartbeat: heartbeatTo(cmd.HeartbeatURL, sv.s.parts.Version),
-		Tracer:    tracer,
+		Tracer:    tracer, Backups: cmd.backups(sv.db),
 	})
 	if err != nil {
 		return err
@@ -207,6 +217,39 @@ func (sv *serving) open() (err error) {
 		Proxies: cmd.proxies,
 	})
 	return err
+}
+
+// everyFlag is a duration, or off: 0.
+type everyFlag time.Duration
+
+// UnmarshalText reads it.
+func (e *everyFlag) UnmarshalText(text []byte) error {
+	if string(text) == "off" {
+		*e = 0
+		return nil
+	}
+	var d jobs.Duration
+	if err := d.UnmarshalText(text); err != nil || d <= 0 {
+		return fmt.Errorf("want a duration such as 5m, or off, got %q", words.Short(string(text), 40))
+	}
+	*e = everyFlag(d.Std())
+	return nil
+}
+
+// backups is where copies of a database go, and when.
+func (cmd *serveCmd) backups(db string) runtime.BackupConfig {
+	dir := cmd.BackupDir
+	if dir == "" {
+		dir = filepath.Join(filepath.Dir(db), "backups")
+	}
+	if cmd.SnapshotEvery == 0 && cmd.BackupEvery == 0 {
+		return runtime.BackupConfig{}
+	}
+	// Its disk can be asked once it is there; that it is made is seen to at the start.
+	return runtime.BackupConfig{
+		Dir: dir, Snapshot: time.Duration(cmd.SnapshotEvery), Every: time.Duration(cmd.BackupEvery), Keep: cmd.BackupKeep,
+		Disk: runtime.DiskOf(dir),
+	}
 }
 
 func (sv *serving) kindConfig(listen netip.AddrPort) KindConfig {
@@ -248,6 +291,11 @@ func (sv *serving) run() error {
 	}
 	events, stopEvents := sv.rt.Live()
 	defer stopEvents()
+	if cmd := sv.cmd; cmd.Resume && sv.rt.Restored() != nil {
+		if _, err := sv.rt.Resume(sv.s.ctx, false, serverBy(sv.rt)); err != nil {
+			return fmt.Errorf("--resume: %w", err)
+		}
+	}
 	sv.rt.Start()
 	served := make(chan error, 1)
 	go func() { served <- sv.srv.Serve(sv.ln) }()

@@ -195,10 +195,27 @@ func (c *Client) Drain(ctx context.Context) (s wire.Server, err error) {
 	return s, err
 }
 
-// Resume ends a drain.
-func (c *Client) Resume(ctx context.Context) (s wire.Server, err error) {
-	_, err = c.answer(ctx, call{method: "POST", path: "/v1/server/resume"}, &s)
+// Resume ends a drain, and lets a restored database go.
+func (c *Client) Resume(ctx context.Context, in wire.Resume) (s wire.Server, err error) {
+	_, err = c.answer(ctx, call{method: "POST", path: "/v1/server/resume", body: in}, &s)
 	return s, err
+}
+
+// Backup writes a copy of the database and tells as of when it is. A copy that is cut off is an error.
+func (c *Client) Backup(ctx context.Context, w io.Writer) (asOf jobs.Time, err error) {
+	res, err := c.send(ctx, call{method: "GET", path: "/v1/backup"})
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	n, err := io.Copy(w, res.Body)
+	if err == nil && n != res.ContentLength {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the backup: %w", err)
+	}
+	return jobs.ParseTime(res.Header.Get("Nightshift-As-Of"))
 }
 
 // Ready says whether the server takes work: nil, a *Problem that says why not, or no answer.

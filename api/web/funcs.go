@@ -34,7 +34,7 @@ var funcs = template.FuncMap{
 	"add":      func(a, b int) int { return a + b },
 	"counts":   words.Counts,
 	"number":   number,
-	"bytes":    sizeOf,
+	"bytes":    words.Bytes,
 	"percent":  percent,
 	"indent":   indented,
 	"plain":    func(s string) string { var p plainer; return p.plain(s) },
@@ -83,23 +83,6 @@ func number(n any) string {
 		text = text[:i] + "\u202f" + text[i:]
 	}
 	return sign + text
-}
-
-// sizeOf writes bytes in a unit that leaves few digits: 1.2 MiB.
-func sizeOf(n int64) string {
-	if n < 1024 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	size, unit := float64(n), ""
-	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if size /= 1024; size < 1024 {
-			break
-		}
-	}
-	if size < 10 {
-		return fmt.Sprintf("%.1f %s", size, unit)
-	}
-	return fmt.Sprintf("%.0f %s", size, unit)
 }
 
 // percent is a share of a whole: 97.5 %; "" of nothing.

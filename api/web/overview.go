@@ -110,7 +110,15 @@ func (v *view) serverNeeds(s *wire.Server, fresh bool) (needs []need) {
 		})
 	}
 	if s.Database != nil && s.Database.DiskLow {
-		needs = append(needs, need{"bad", "The disk of the database is nearly full: " + sizeOf(s.Database.DiskFree) + " are free.", "/server", "Server"})
+		needs = append(needs, need{"bad", "The disk of the database is nearly full: " + words.Bytes(s.Database.DiskFree) + " are free.", "/server", "Server"})
+	}
+	if s.Restored != nil {
+		needs = append(needs, need{
+			"bad", "The server is held: " + s.Restored.Reason + ". Nothing starts until it is resumed.", "/server", "Resume",
+		})
+	}
+	if b := s.Backups; b != nil && b.Failed != nil {
+		needs = append(needs, need{"bad", "No backup can be made since " + v.At.Clock(b.FailingSince) + ": " + *b.Failed + ".", "/server", "Server"})
 	}
 	if s.Draining {
 		needs = append(needs, need{"warn", "The server is draining: it starts nothing until it is resumed.", "/server", "Resume"})

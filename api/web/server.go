@@ -1,6 +1,9 @@
 package web
 
-import "nightshift/api/wire"
+import (
+	"nightshift/api/wire"
+	"nightshift/api/words"
+)
 
 func serverPages() []page {
 	return []page{
@@ -41,8 +44,13 @@ func drainServer(v *view) error {
 }
 
 func resumeServer(v *view) error {
-	if _, err := v.API.Resume(v.ctx()); err != nil {
+	in := wire.Resume{CancelWaiting: v.form("cancel_waiting") != ""}
+	state, err := v.API.Resume(v.ctx(), in)
+	if err != nil {
 		return err
+	}
+	if n := state.CancelledRuns; n != nil {
+		return v.done("/server", "The server goes on; "+words.CountOf(*n, "run")+" cancelled.")
 	}
 	return v.done("/server", "The server goes on.")
 }

@@ -146,9 +146,40 @@ type Server struct {
 	Version  string `json:"version"`
 	Draining bool   `json:"draining" doc:"It starts no attempt until resume or restart"`
 	Running  int    `json:"running" doc:"Attempts under way"`
+	// Restored is null while nothing is held.
+	Restored *Restored `json:"restored" doc:"Why nothing starts, no tick is decided and nobody is told until resume: the database is a backup, or this path did not serve it last; null: all of that is done"`
+	// CancelledRuns is told by the resume that cancelled them.
+	CancelledRuns *int `json:"cancelled_runs,omitempty" doc:"Of a resume with cancel_waiting: how many runs it cancelled"`
 
 	Alerts   AlertState `json:"alerts"`
 	Database *Database  `json:"database" doc:"null: for a token that is narrowed to some jobs"`
+	Backups  *Backups   `json:"backups" doc:"null: none are made, or the token is narrowed to some jobs"`
+}
+
+// Restored is why the database is held.
+type Restored struct {
+	Why    string    `json:"why" doc:"backup: it is one; elsewhere: this path did not serve it last; no_log: the server died and the log with the last writes was removed"`
+	Reason string    `json:"reason" doc:"In words"`
+	Since  jobs.Time `json:"since"`
+	AsOf   jobs.Time `json:"as_of" doc:"Of a backup: it holds what was acknowledged before; null: it is none"`
+}
+
+// Resume ends a drain, and lets a restored database go.
+type Resume struct {
+	CancelWaiting bool `json:"cancel_waiting,omitempty" doc:"Before that, cancel what is scheduled, queued, retrying or waiting"`
+}
+
+// Backups is how the copies of the database stand.
+type Backups struct {
+	Path         *string   `json:"path" doc:"Of the copy that is published again and again, latest.db; null: it is not made"`
+	AsOf         jobs.Time `json:"as_of" doc:"It holds what was acknowledged before; null: there is none yet"`
+	Age          *float64  `json:"age_seconds" doc:"Of that, in seconds"`
+	Size         int64     `json:"size" doc:"Bytes"`
+	Took         float64   `json:"took_seconds" doc:"How long the newest took; 0: none was made since the start"`
+	Dated        int       `json:"dated" doc:"How many dated copies are kept"`
+	Failed       *string   `json:"failed" doc:"Why the newest could not be made; null: it could"`
+	FailingSince jobs.Time `json:"failing_since"`
+	Stale        bool      `json:"stale" doc:"It is a day behind"`
 }
 
 // Database is how large the file is, and what is left of its disk, in bytes.

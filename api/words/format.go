@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -109,4 +110,21 @@ func text(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// Bytes writes bytes in a unit that leaves few digits: 1.2 MiB.
+func Bytes(n int64) string {
+	if n < 1024 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	size, unit := float64(n), ""
+	for _, unit = range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if size /= 1024; size < 1024 {
+			break
+		}
+	}
+	if size < 10 {
+		return fmt.Sprintf("%.1f %s", size, unit)
+	}
+	return fmt.Sprintf("%.0f %s", size, unit)
 }

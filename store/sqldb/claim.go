@@ -124,11 +124,12 @@ func (s *Store) claim(tx Tx, c *store.Claim) (out store.Claimed, err error) {
 	if err != nil {
 		return out, fmt.Errorf("queue what fell due: %w", err)
 	}
-	stop, more, err := s.giveUp(tx, c.Now)
-	if err != nil {
-		return out, fmt.Errorf("give up members of groups: %w", err)
+	more := false
+	if !c.Restored {
+		if out.Stop, more, err = s.giveUp(tx, c.Now); err != nil {
+			return out, fmt.Errorf("give up members of groups: %w", err)
+		}
 	}
-	out.Stop = stop
 	out.More = more
 	if !c.Hold {
 		if out.Leases, out.LongAt, more, err = s.takeAll(tx, c); err != nil {
@@ -136,8 +137,10 @@ func (s *Store) claim(tx Tx, c *store.Claim) (out store.Claimed, err error) {
 		}
 	}
 	out.More = out.More || more || moved == maxDuePerClaim
-	if out.Groups, more, err = s.give(tx); err != nil {
-		return out, err
+	if more = false; !c.Restored {
+		if out.Groups, more, err = s.give(tx); err != nil {
+			return out, err
+		}
 	}
 	out.More = out.More || more
 	out.Events = s.told > told

@@ -50,7 +50,7 @@ func tempBeside(dest string) (string, error) {
 
 // copyTo writes a copy that says that it is one, and checks it.
 func (d *db) copyTo(ctx context.Context, temp string, now jobs.Time) (c store.Copy, err error) {
-	from := d.pool("mode=ro&_pragma=cache_size(-8192)")
+	from := d.pool(d.quiet + "mode=ro&_pragma=cache_size(-8192)")
 	defer from.Close()
 	if _, err := from.ExecContext(ctx, "VACUUM INTO ?", temp); err != nil {
 		return c, classifyRead(err)

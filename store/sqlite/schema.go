@@ -16,7 +16,12 @@ const notOurs = "the file is not a Nightshift database (or is damaged): give ano
 
 // checkOwner refuses another program's file before anything in it is changed.
 func (d *db) checkOwner(ctx context.Context) error {
-	p := d.pool("mode=rw")
+	// Read-only: the last connection that writes would move the log into the file as it is closed.
+	params := "mode=ro"
+	if !hasLog(d.path) {
+		params += "&immutable=1"
+	}
+	p := d.pool(params)
 	defer p.Close()
 	var tables, ours int
 	err := p.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END) FROM sqlite_master").

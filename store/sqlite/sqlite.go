@@ -54,9 +54,13 @@ type db struct {
 	wg      sync.WaitGroup
 	once    sync.Once // closes
 
+	quiet string // immutable=1& of a file that nobody serves and that has no log: SQLite would make one
+
 	was  head          // before this start
 	why  store.HeldWhy // it is to be held; "": it is not
 	note servedNote
+	// before is the note of the start before, of a file that is not held: where this start goes no further it stands.
+	before servedNote
 }
 
 // Open opens or makes the database file at path, brings its schema up to date and locks it
@@ -104,7 +108,9 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 	if d.why, err = facts.judge(); err != nil {
 		return err
 	}
-	d.was = facts.head
+	if d.was = facts.head; d.why == "" && facts.note != nil {
+		d.before = *facts.note
+	}
 	if err := makeFile(d.path); err != nil {
 		return err
 	}
@@ -328,7 +334,10 @@ func (d *db) closeAll() {
 	if d.writing != nil {
 		_ = d.writing.Close() // the last connection checkpoints and removes the WAL
 	}
-	if d.w.failed == nil && d.note.Start != 0 {
+	if d.note.Start == 0 {
+		d.note = d.before // this start has not begun; closing the file has taken the log in
+	}
+	if d.w.failed == nil && d.note.Start != 0 && !hasLog(d.path) {
 		if err := d.end(); err != nil {
 			d.w.failed = err
 		}

@@ -42,12 +42,7 @@ func verify(ctx context.Context, path string, whole bool) (v store.Verified, err
 	}
 	v.Path, v.Size, v.Whole = real, info.Size(), whole
 	v.Served = isServed(real)
-	// A log has the newest rows. Without one nothing is to be locked, nor made beside the file.
-	params := "mode=ro&immutable=1"
-	if log, err := os.Stat(real + "-wal"); err == nil && log.Size() > 0 || v.Served {
-		params = "mode=ro&_pragma=busy_timeout(10000)"
-	}
-	p := openFile(real, params+"&_pragma=cache_size(-65536)")
+	p := openFile(real, readingParams(real)+"&_pragma=cache_size(-65536)")
 	defer p.Close()
 	err = within(ctx, p, func(c *conn) error {
 		if _, err := c.Exec("BEGIN"); err != nil {
@@ -64,6 +59,20 @@ func verify(ctx context.Context, path string, whole bool) (v store.Verified, err
 		return v, nil
 	}
 	return v, err
+}
+
+// readingParams are those of a connection that reads a file which may be served. A log has the newest rows; without
+// one nothing is locked, nor made beside the file.
+func readingParams(path string) string {
+	if hasLog(path) || isServed(path) {
+		return "mode=ro&_pragma=busy_timeout(10000)"
+	}
+	return "mode=ro&immutable=1"
+}
+
+func hasLog(path string) bool {
+	log, err := os.Stat(path + "-wal")
+	return err == nil && log.Size() > 0
 }
 
 // look is a look at a file under way.

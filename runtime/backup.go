@@ -1,0 +1,432 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// Defaults of BackupConfig.
+const (
+	DefaultSnapshotEvery = 5 * time.Minute
+	DefaultBackupEvery   = 24 * time.Hour
+	DefaultBackupKeep    = 7
+)
+
+const (
+	// LatestName is the copy that is published again and again: whoever copies it gets a whole file.
+	LatestName = "latest.db"
+	datedForm  = "nightshift-20060102T150405Z.db"
+	// tempPrefix begins the names of copies that are not whole yet.
+	tempPrefix = ".nightshift-"
+
+	snapshotRest  = 20               // times what the last copy took, before the next
+	snapshotAhead = 64 << 20         // a file under that has its first copy before it is ready
+	snapshotLast  = 5 * time.Second  // what the copy at a stop may take
+	backupLook    = 10 * time.Second // how often is looked whether one is due
+	backupAgain   = time.Minute      // after one that failed
+	staleAfter    = 24 * time.Hour
+	// backupRoom is what a copy leaves free of its disk: the database goes on in it.
+	backupRoom = 64 << 20
+)
+
+var datedName = regexp.MustCompile(`^nightshift-\d{8}T\d{6}Z\.db$`)
+
+// BackupConfig is where copies of the database go, and when.
+type BackupConfig struct {
+	Dir      string                    // "": no copies are made
+	Snapshot time.Duration             // latest.db, at least so long apart, where something changed; 0: never
+	Every    time.Duration             // dated copies; 0: none
+	Keep     int                       // how many of these
+	Disk     func() (jobs.Disk, error) // of Dir; nil: not known
+}
+
+// BackupState is how the copies stand.
+type BackupState struct {
+	Path    string // of latest.db; "": it is not made
+	AsOf    jobs.Time
+	Size    int64
+	Took    time.Duration
+	Dated   int       // how many dated copies there are
+	Failed  string    // why the last one could not be made; "": it could
+	Failing jobs.Time // since when none could
+	Stale   bool      // latest.db is a day behind
+}
+
+type backups struct {
+	making sync.Mutex    // held while a copy is made: two at once would take the room of two
+	lock   *os.File      // of Dir
+	began  time.Duration // clock.ran when the newest copy was begun, which holds what was written until then
+	ended  time.Duration
+	first  time.Duration // clock.ran of the first change that no copy holds; 0: there is none
+
+	mu    sync.Mutex
+	state BackupState
+}
+
+// Backups tells how the copies stand.
+func (r *Runtime) Backups() BackupState {
+	r.backups.mu.Lock()
+	defer r.backups.mu.Unlock()
+	return r.backups.state
+}
+
+func (b *backups) set(change func(*BackupState)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.state)
+}
+
+// firstBackup makes ready to make copies, and makes the first one where there is none and the file is small.
+func (r *Runtime) firstBackup() {
+	c := &r.cfg.Backups
+	if c.Dir == "" {
+		return
+	}
+	err := r.openBackups()
+	if err != nil {
+		r.backupFailed(err)
+		return
+	}
+	size, err := r.store.Size(r.base)
+	if err == nil && c.Snapshot > 0 && r.Backups().AsOf == 0 && size.Size+size.Log < snapshotAhead {
+		r.snapshot(r.base)
+	}
+}
+
+// openBackups makes the folder, takes it for this server alone and reads what is in it.
+func (r *Runtime) openBackups() error {
+	c, b := &r.cfg.Backups, &r.backups
+	if b.lock != nil {
+		return nil
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of backups: %w", err)
+	}
+	lock, err := lockFolder(c.Dir)
+	if err != nil {
+		return err
+	}
+	b.lock = lock
+	if left, err := filepath.Glob(filepath.Join(c.Dir, tempPrefix+"*")); err == nil {
+		for _, name := range left { // of a server that died
+			_ = os.Remove(name)
+		}
+	}
+	b.set(func(s *BackupState) { s.Dated = len(r.dated()) })
+	if c.Snapshot <= 0 {
+		return nil
+	}
+	path := filepath.Join(c.Dir, LatestName)
+	copied, err := r.store.Copy(r.base, path)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		r.log.Warn("the last backup cannot be read: a new one is made", "error", err)
+	}
+	b.set(func(s *BackupState) { s.Path, s.AsOf, s.Size = path, copied.AsOf, copied.Size })
+	return nil
+}
+
+// backUp publishes copies when they are due, until the runtime stops.
+func (r *Runtime) backUp() {
+	c, b := &r.cfg.Backups, &r.backups
+	if c.Dir == "" {
+		return
+	}
+	look := backupLook
+	if c.Snapshot > 0 {
+		look = min(look, max(c.Snapshot/4, 100*time.Millisecond))
+	}
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		if err := r.openBackups(); err != nil {
+			r.backupFailed(err)
+		} else {
+			r.backUpDue()
+		}
+		r.tellStale()
+		select {
+		case <-r.stopping.Done():
+			b.making.Lock() // let one that somebody asked for end first
+			defer b.making.Unlock()
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// backUpDue makes what is due.
+func (r *Runtime) backUpDue() {
+	c, b := &r.cfg.Backups, &r.backups
+	now := r.clock.ran()
+	if b.first == 0 && r.changedSince(b.began) {
+		b.first = now
+	}
+	state := r.Backups()
+	if state.Failed != "" && now-b.ended < backupAgain {
+		return
+	}
+	fresh := true
+	wait := max(c.Snapshot, snapshotRest*state.Took)
+	dated := r.datedDue()
+	if c.Snapshot > 0 && b.first != 0 && (b.began == 0 || now-b.ended >= wait || dated) || dated && c.Snapshot <= 0 {
+		fresh = r.snapshot(r.stopping)
+	}
+	if dated && fresh && r.stopping.Err() == nil {
+		if err := r.keepDated(); err != nil {
+			r.backupFailed(err)
+		}
+	}
+}
+
+// changedSince reports whether something was written since; at the start of a process nobody knows.
+func (r *Runtime) changedSince(began time.Duration) bool {
+	return began == 0 || time.Duration(r.lastWork.Load()) >= began
+}
+
+// snapshot publishes a copy, and tells where it could not.
+func (r *Runtime) snapshot(ctx context.Context) bool {
+	b := &r.backups
+	b.making.Lock()
+	defer b.making.Unlock()
+	began, name := r.clock.ran(), LatestName
+	if r.cfg.Backups.Snapshot <= 0 {
+		name = r.Now().Std().UTC().Format(datedForm)
+	}
+	dest := filepath.Join(r.cfg.Backups.Dir, name)
+	copied, err := r.backupTo(ctx, dest)
+	if err != nil {
+		b.ended = r.clock.ran()
+		if ctx.Err() == nil {
+			r.backupFailed(err)
+		}
+		return false
+	}
+	b.began, b.ended, b.first = began, r.clock.ran(), 0
+	b.set(func(s *BackupState) {
+		s.Took = b.ended - began
+		if s.Failed, s.Failing = "", 0; name == LatestName {
+			s.AsOf, s.Size, s.Stale = copied.AsOf, copied.Size, false
+		}
+	})
+	if _, err := r.store.TellStanding(r.base, jobs.EventBackupFailed, nil); r.wroteIdle(err) != nil {
+		r.log.Warn("that backups are made again could not be noted", "error", err)
+	}
+	r.log.Debug("backup made", "path", dest, "bytes", copied.Size, "took", r.clock.ran()-began)
+	return true
+}
+
+// backupTo writes a copy, where there is room for it.
+func (r *Runtime) backupTo(ctx context.Context, dest string) (c store.Copy, err error) {
+	if err := r.roomForCopy(ctx); err != nil {
+		return c, err
+	}
+	return r.store.Backup(ctx, dest, r.Now())
+}
+
+func (r *Runtime) roomForCopy(ctx context.Context) error {
+	if r.cfg.Backups.Disk == nil {
+		return nil
+	}
+	disk, err := r.cfg.Backups.Disk()
+	if err != nil {
+		return nil // it shows when it is written
+	}
+	size, err := r.store.Size(ctx)
+	if err != nil {
+		return err
+	}
+	if need := size.Size - size.Free + size.Log; disk.Free < need+backupRoom {
+		return &NoRoomError{disk.Path, need + backupRoom, disk.Free}
+	}
+	return nil
+}
+
+// NoRoomError says that a copy would fill the disk.
+type NoRoomError struct {
+	path       string
+	need, free int64
+}
+
+func (e *NoRoomError) Error() string {
+	return fmt.Sprintf("no room for a backup: the disk of %s has %d MiB free, and it takes %d MiB with what the "+
+		"database needs to go on. Free some, or have backups on another disk (--backup-dir)", e.path, e.free>>20, e.need>>20)
+}
+
+// Backup writes a copy with everything that was acknowledged before, and opens it; whoever gets it closes it, and
+// the file is gone.
+func (r *Runtime) Backup(ctx context.Context) (*os.File, store.Copy, error) {
+	r.backups.making.Lock()
+	defer r.backups.making.Unlock()
+	dir := r.cfg.Backups.Dir
+	if dir == "" {
+		size, err := r.store.Size(ctx)
+		if err != nil {
+			return nil, store.Copy{}, err
+		}
+		dir = filepath.Dir(size.Path)
+	} else if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, store.Copy{}, fmt.Errorf("make the folder of backups: %w", err)
+	}
+	dest := filepath.Join(dir, fmt.Sprintf("%sasked-%016x.db", tempPrefix, random64()))
+	copied, err := r.backupTo(ctx, dest)
+	if err != nil {
+		return nil, copied, err
+	}
+	defer os.Remove(dest)
+	f, err := os.Open(dest) // a copy, which SQLite does not have open
+	return f, copied, err
+}
+
+// lastBackup publishes a copy at a stop, where that is quickly done.
+func (r *Runtime) lastBackup(within time.Duration, kill <-chan struct{}) {
+	b := &r.backups
+	if b.lock == nil || r.restored.Load() != nil {
+		return
+	}
+	defer func() { _ = b.lock.Close() }()
+	took := r.Backups().Took
+	within = min(within, snapshotLast)
+	if r.cfg.Backups.Snapshot <= 0 || !r.changedSince(b.began) || took > within || within <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.base, within)
+	defer cancel()
+	go func() {
+		select {
+		case <-kill:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if !r.snapshot(ctx) {
+		r.log.Info("no backup was made at the stop: it would have taken too long", "within", within)
+	}
+}
+
+// backupFailed tells that no copy could be made, once until one can.
+func (r *Runtime) backupFailed(err error) {
+	now := r.Now()
+	state := BackupState{}
+	r.backups.set(func(s *BackupState) {
+		if s.Failing == 0 {
+			s.Failing = now
+		}
+		s.Failed = err.Error()
+		state = *s
+	})
+	r.metrics.backupsFailed.Inc()
+	told, terr := r.store.TellStanding(r.base, jobs.EventBackupFailed, []store.Standing{{Event: store.Event{
+		At: now, Type: jobs.EventBackupFailed, Subject: jobs.BackupSubject,
+		Data: jobs.AppendJSON(nil, &jobs.BackupFailed{
+			Path: filepath.Join(r.cfg.Backups.Dir, LatestName), Reason: err.Error(),
+		}),
+	}}})
+	if told > 0 || terr != nil {
+		r.log.Error("no backup could be made: tried again each minute", "error", err, "newest", state.AsOf)
+	}
+	if r.wroteIdle(terr) != nil {
+		r.log.Warn("that no backup could be made could not be noted", "error", terr)
+	}
+}
+
+// tellStale tells of a published copy that is a day behind.
+func (r *Runtime) tellStale() {
+	b := &r.backups
+	if r.cfg.Backups.Snapshot <= 0 {
+		return
+	}
+	now := r.Now()
+	var list []store.Standing
+	b.set(func(s *BackupState) {
+		// One of another process that is old is made anew at once, unless that fails.
+		s.Stale = b.first != 0 && (r.clock.ran()-b.first >= staleAfter ||
+			b.began == 0 && s.Failed != "" && s.AsOf != 0 && now.Sub(s.AsOf) >= staleAfter)
+		if !s.Stale {
+			return
+		}
+		reason := "for a day no backup could be made of what was written"
+		if s.Failed != "" {
+			reason += ": " + s.Failed
+		}
+		list = []store.Standing{{Event: store.Event{
+			At: now, Type: jobs.EventBackupStale, Subject: jobs.BackupSubject,
+			Data: jobs.AppendJSON(nil, &jobs.BackupStale{Path: s.Path, AsOf: s.AsOf, Reason: reason}),
+		}}}
+	})
+	told, err := r.store.TellStanding(r.stopping, jobs.EventBackupStale, list)
+	if told > 0 {
+		r.log.Error("the published backup is a day behind", "path", r.Backups().Path, "as_of", r.Backups().AsOf)
+	}
+	if r.wroteIdle(err) != nil && r.stopping.Err() == nil {
+		r.log.Warn("how old the backup is could not be noted", "error", err)
+	}
+}
+
+// dated are the names of the dated copies, oldest first.
+func (r *Runtime) dated() []string {
+	list, err := os.ReadDir(r.cfg.Backups.Dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range list {
+		if datedName.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (r *Runtime) datedDue() bool {
+	if r.cfg.Backups.Every <= 0 {
+		return false
+	}
+	names := r.dated()
+	if len(names) == 0 {
+		return true
+	}
+	at, err := time.Parse(datedForm, names[len(names)-1])
+	now := r.Now().Std()
+	// One of the future is of a clock that was set since.
+	return err != nil || now.Sub(at) >= r.cfg.Backups.Every || at.Sub(now) > r.cfg.Backups.Every
+}
+
+// keepDated gives the copy that was published just now a name with its time, and drops the oldest of those.
+func (r *Runtime) keepDated() error {
+	c := &r.cfg.Backups
+	if c.Snapshot > 0 {
+		state := r.Backups()
+		dest := filepath.Join(c.Dir, state.AsOf.Std().UTC().Format(datedForm))
+		// A second name: the next one that is published does not touch what this one names.
+		if err := os.Link(state.Path, dest); err != nil && !errors.Is(err, os.ErrExist) {
+			r.backups.making.Lock() // the file system has no links
+			_, err = r.backupTo(r.stopping, dest)
+			r.backups.making.Unlock()
+			if err != nil {
+				return fmt.Errorf("keep the backup of today: %w", err)
+			}
+		}
+	}
+	names := r.dated()
+	for len(names) > c.Keep {
+		if err := os.Remove(filepath.Join(c.Dir, names[0])); err != nil {
+			return fmt.Errorf("drop the oldest backup: %w", err)
+		}
+		names = names[1:]
+	}
+	r.backups.set(func(s *BackupState) { s.Dated = len(names) })
+	r.log.Info("backup kept", "name", strings.Join(names[len(names)-1:], ""), "kept", len(names))
+	return nil
+}

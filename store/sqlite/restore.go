@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	lib "modernc.org/sqlite/lib"
+
+	"nightshift/jobs"
+	"nightshift/store"
+)
+
+// BackupFile writes a copy of a file that nobody serves, as Store.Backup does.
+func BackupFile(ctx context.Context, path, dest string, now jobs.Time) (c store.Copy, err error) {
+	real, unlock, err := takeUnserved(path)
+	if err != nil {
+		return c, fmt.Errorf("back up %s: %w", path, err)
+	}
+	defer unlock()
+	d := &db{path: real}
+	if err := d.checkHistory(ctx); err != nil {
+		return c, fmt.Errorf("back up %s: %w", path, err)
+	}
+	if !hasLog(real) {
+		d.quiet = "immutable=1&"
+	}
+	return d.Backup(ctx, dest, now)
+}
+
+// takeUnserved locks a file that is there against servers.
+func takeUnserved(path string) (real string, unlock func(), err error) {
+	if real, err = resolve(path); err != nil {
+		return "", nil, err
+	}
+	if _, err := os.Stat(real); err != nil {
+		return "", nil, fmt.Errorf("there is no such file: %w", err)
+	}
+	lk, err := lock(real)
+	if err != nil {
+		return "", nil, err
+	}
+	return real, lk.release, nil
+}
+
+// checkHistory refuses what is no file of ours, and a log that is not the file's own.
+func (d *db) checkHistory(ctx context.Context) error {
+	facts, err := d.lookAt(ctx)
+	if err != nil {
+		return err
+	}
+	if facts.empty {
+		return errors.New("the file is empty")
+	}
+	if _, err := facts.judge(); err != nil {
+		return err
+	}
+	return d.checkOwner(ctx)
+}
+
+// Restored is what a restore has done.
+type Restored struct {
+	store.Verified        // of the backup
+	Moved          string // where the file is now that was there before; "": there was none
+}
+
+// Restore puts a backup in the place of a file that nobody serves. What was there is moved aside, with its log:
+// nothing is deleted. The backup is checked first, every page of it, and stays. The file starts held.
+func Restore(ctx context.Context, backup, path string, now jobs.Time) (r Restored, err error) {
+	if r.Verified, err = Verify(ctx, backup, true); err != nil {
+		return r, err
+	}
+	if r.Problems != nil {
+		return r, fmt.Errorf("%s is damaged (%s): nothing was changed; nightshift verify says more, and other backups "+
+			"may be whole", backup, r.Problems[0].What)
+	}
+	newest, err := newestSchema()
+	if err != nil {
+		return r, err
+	}
+	if r.Schema > newest {
+		return r, fmt.Errorf("%s: %s: nothing was changed", backup, r.Skipped)
+	}
+	real, err := resolve(path)
+	if err != nil {
+		return r, err
+	}
+	if real == r.Path {
+		return r, errors.New("the backup is the file itself: nothing was changed")
+	}
+	lk, err := lock(real)
+	if err != nil {
+		return r, err
+	}
+	defer lk.release()
+	temp, err := tempBeside(real)
+	if err != nil {
+		return r, fmt.Errorf("restore %s: %w", path, err)
+	}
+	defer os.Remove(temp)
+	if err := copyWhole(ctx, r.Path, temp); err != nil {
+		return r, fmt.Errorf("restore %s from %s: %w", path, backup, err)
+	}
+	if r.Moved, err = moveAside(real, now); err != nil {
+		return r, fmt.Errorf("move %s aside: %w", path, err)
+	}
+	if err := publish(temp, real); err != nil {
+		return r, fmt.Errorf("restore %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// copyWhole copies a file that is checked, with what its log holds.
+func copyWhole(ctx context.Context, from, to string) error {
+	p := openFile(from, readingParams(from)+"&_pragma=cache_size(-8192)")
+	defer p.Close()
+	if _, err := p.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
+		if code(err)&0xff == lib.SQLITE_FULL {
+			return fmt.Errorf("the disk is full: %w", err)
+		}
+		return err
+	}
+	return withPool(to, "mode=ro&immutable=1", func(p *sql.DB) error { return findDamage(ctx, p, "quick_check") })
+}
+
+func withPool(path, params string, fn func(*sql.DB) error) error {
+	p := openFile(path, params)
+	defer p.Close()
+	return fn(p)
+}
+
+// moveAside gives a file another name, and its log too, so that they can be opened there.
+func moveAside(path string, now jobs.Time) (moved string, err error) {
+	if _, err := os.Lstat(path); err == nil {
+		moved = path + ".replaced-" + now.Std().UTC().Format("20060102T150405.000Z")
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	aside := moved
+	if aside == "" {
+		aside = path + ".lost-" + now.Std().UTC().Format("20060102T150405.000Z")
+	}
+	if !hasLog(path) {
+		_ = os.Remove(path + "-wal") // an empty one
+	}
+	for _, suffix := range []string{"", "-wal"} {
+		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return moved, err
+		}
+	}
+	for _, name := range []string{path + "-shm", notePath(path)} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return moved, err
+		}
+	}
+	return moved, syncFolder(filepath.Dir(path))
+}
