@@ -35,6 +35,7 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 		{store.ErrState, probState, ""},
 		{store.ErrBusy, probBusy, "1"},
 		{store.ErrFull, probFull, ""},
+		{&store.FullError{Why: "the quota is used up"}, probFull, ""},
 		{store.ErrUnknown, probUnknown, "1"},
 		{store.ErrClosed, probStopping, "5"},
 		{&store.KeyConflict{Key: "k"}, probKey, ""},

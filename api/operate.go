@@ -96,6 +96,9 @@ func whyNotReady(err error) string {
 	if errors.Unwrap(err) == nil {
 		return err.Error()
 	}
+	if full := (*store.FullError)(nil); errors.As(err, &full) {
+		return full.Why
+	}
 	if known := storeFault(err); known != nil {
 		return known.Error()
 	}

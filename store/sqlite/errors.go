@@ -55,13 +55,24 @@ func classifyRead(err error) error {
 	return err
 }
 
+// classify maps errors of the writer's statements: those of package function classify, and writes to the log that the
+// system refuses by something else than a full disk.
+func (w *writer) classify(err error) error {
+	if code(err) == lib.SQLITE_IOERR_WRITE {
+		if why := w.refused(); why != "" {
+			return fmt.Errorf("%w: %w", &store.FullError{Why: why}, err)
+		}
+	}
+	return classify(err)
+}
+
 // classifyCommit maps errors of COMMIT. Disk full and locked are known not to have committed:
 // the frame that ends the transaction was not written. Anything else may have been.
-func classifyCommit(err error) error {
+func (w *writer) classifyCommit(err error) error {
 	if err == nil {
 		return nil
 	}
-	if known := classify(err); errors.Is(known, store.ErrBusy) || errors.Is(known, store.ErrFull) {
+	if known := w.classify(err); errors.Is(known, store.ErrBusy) || errors.Is(known, store.ErrFull) {
 		return known
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnknown, err)

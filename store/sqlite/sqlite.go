@@ -88,7 +88,7 @@ func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	d := &db{path: real, lock: lk, w: newWriter()}
+	d := &db{path: real, lock: lk, w: newWriter(real)}
 	if err := d.open(ctx, cfg); err != nil {
 		d.closeAll()
 		return nil, fmt.Errorf("open database %s: %w", path, explainOpen(err))
@@ -119,6 +119,9 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 		return err
 	}
 	if err := migrate(ctx, d.writing, cfg.Log); err != nil {
+		return err
+	}
+	if err := d.w.files.remember(); err != nil {
 		return err
 	}
 	if err := d.startWriter(ctx); err != nil {

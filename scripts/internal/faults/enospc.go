@@ -27,7 +27,7 @@ func noSpace(ctx context.Context, l *lab) error {
 		if err != nil {
 			return err
 		}
-		if err := s.fullFor(ctx, pick(l, 1500*time.Millisecond, 8*time.Second)); err != nil {
+		if err := s.fullFor(ctx, "the disk is full", pick(l, 1500*time.Millisecond, 8*time.Second)); err != nil {
 			return fmt.Errorf("window %d: %w", window, err)
 		}
 		if err := t.end(); err != nil {
@@ -46,8 +46,8 @@ func noSpace(ctx context.Context, l *lab) error {
 	return s.settle(ctx)
 }
 
-// fullFor sees what the server does while its disk is full, from when it has noticed.
-func (s *site) fullFor(ctx context.Context, long time.Duration) error {
+// fullFor sees what the server does while its disk is full, from when it has noticed; says is what it tells of that.
+func (s *site) fullFor(ctx context.Context, says string, long time.Duration) error {
 	before := s.load.said("507 disk-full")
 	err := s.await(ctx, "answers that the disk is full", 20*time.Second, func() bool {
 		return s.load.said("507 disk-full") > before
@@ -57,18 +57,8 @@ func (s *site) fullFor(ctx context.Context, long time.Duration) error {
 	}
 	pause(ctx, 200*time.Millisecond) // what was under way
 	acks, since := s.load.acks(), time.Now()
-	// It asks the store every two seconds.
-	var why string
-	err = s.await(ctx, "/readyz to say that the server takes no work", 10*time.Second, func() bool {
-		pause(ctx, 50*time.Millisecond)
-		why = s.why()
-		return why != ""
-	})
-	if err != nil {
+	if err := s.saysWhy(ctx, says); err != nil {
 		return err
-	}
-	if s.Row("/readyz says", why); !strings.Contains(why, "full") {
-		s.fault("the disk is full, and /readyz says %q", why)
 	}
 	pause(ctx, long)
 	if more := s.load.acks() - acks; more > 0 {
@@ -78,6 +68,20 @@ func (s *site) fullFor(ctx context.Context, long time.Duration) error {
 		s.fault("the disk is full, and %d attempts were started", started)
 	}
 	return nil
+}
+
+// saysWhy waits until /readyz, which asks the store every two seconds, says that no work is taken, and checks why.
+func (s *site) saysWhy(ctx context.Context, says string) error {
+	var why string
+	err := s.await(ctx, "/readyz to say that the server takes no work", 10*time.Second, func() bool {
+		why = s.why()
+		pause(ctx, 50*time.Millisecond)
+		return why != ""
+	})
+	if s.Row("/readyz says", why); err == nil && !strings.Contains(why, says) {
+		s.fault("/readyz says %q; want %q", why, says)
+	}
+	return err
 }
 
 // toldOfFull checks what was answered and logged of a disk that was full so often.

@@ -10,4 +10,10 @@ var experiments = []experiment{
 	{name: "fsync-eio-once", about: "one sync fails with an I/O error", needs: []string{"strace"}, run: fsyncOnce},
 	{name: "fsync-eio-forever", about: "each sync fails with an I/O error", needs: []string{"strace"}, run: fsyncForever},
 	{name: "enospc", about: "writes fail for want of space, for a while", needs: []string{"strace"}, run: noSpace},
+	{name: "tmpfs", about: "a small file system is filled under load, and freed", needs: []string{"root", "mount"}, run: smallDisk},
+	{name: "fsize", about: "the system limits how large a file may grow", needs: []string{"prlimit"}, run: limitedFiles},
+	{
+		name: "readonly", about: "the disk becomes read-only; files and folders that may not be written",
+		needs: []string{"root", "mount", "mkfs.ext4", "setpriv", "findmnt"}, run: readOnly,
+	},
 }

@@ -107,3 +107,12 @@ func (l *lab) folder() (string, error) {
 	dir := filepath.Join(l.dir, fmt.Sprint("site-", l.sites))
 	return dir, os.Mkdir(dir, 0o700)
 }
+
+// command runs a tool; what it printed is in the error.
+func command(ctx context.Context, name string, args ...string) error {
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %q: %w: %s", name, args, err, out)
+	}
+	return nil
+}

@@ -216,3 +216,16 @@ func (s *site) why() string {
 	_ = json.Unmarshal([]byte(answer.Body), &problem)
 	return problem.Detail
 }
+
+// mount puts a file system on the folder of the database, until the experiment ends.
+func (s *site) mount(ctx context.Context, args ...string) error {
+	data := filepath.Dir(s.server.DB())
+	if err := command(ctx, "mount", append(args, data)...); err != nil {
+		return skip("no file system can be mounted: " + err.Error())
+	}
+	s.atEnd(func() {
+		_ = s.server.Kill()
+		_ = command(context.Background(), "umount", "-l", data)
+	})
+	return os.Chmod(data, 0o700)
+}
