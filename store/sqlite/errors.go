@@ -27,8 +27,10 @@ func explainOpen(err error) error {
 		return fmt.Errorf("this user must be able to read and write the file and its folder: %w", err)
 	case lib.SQLITE_BUSY:
 		return fmt.Errorf("another process holds it, for ten seconds already: %w", err)
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("the disk is full: make room, nothing is lost: %w", err)
 	}
-	return err
+	return explainDamage(err)
 }
 
 // classify maps errors of statements by their code, never by their text.
@@ -52,7 +54,7 @@ func classifyRead(err error) error {
 	if c := code(err) & 0xff; c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED {
 		return fmt.Errorf("%w: %w", store.ErrBusy, err)
 	}
-	return err
+	return explainDamage(err)
 }
 
 // classify maps errors of the writer's statements: those of package function classify, and writes to the log that the
@@ -62,6 +64,10 @@ func (w *writer) classify(err error) error {
 		if why := w.refused(); why != "" {
 			return fmt.Errorf("%w: %w", &store.FullError{Why: why}, err)
 		}
+	}
+	if isDamage(err) {
+		markDamage(w.files.path, err)
+		err = explainDamage(err)
 	}
 	return classify(err)
 }

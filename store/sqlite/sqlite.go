@@ -84,6 +84,9 @@ func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 	if err := checkLinks(real); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	if err := checkMount(real); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
 	lk, err := lock(real)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -109,6 +112,9 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 		return err
 	}
 	if err := d.checkOwner(ctx); err != nil {
+		return err
+	}
+	if err := d.checkMark(ctx); err != nil {
 		return err
 	}
 	d.writing = d.pool("mode=rw&_txlock=immediate" +

@@ -16,4 +16,9 @@ var experiments = []experiment{
 		name: "readonly", about: "the disk becomes read-only; files and folders that may not be written",
 		needs: []string{"root", "mount", "mkfs.ext4", "setpriv", "findmnt"}, run: readOnly,
 	},
+	{name: "wal-truncated", about: "the log of a crashed server is cut at each length", run: cutLog},
+	{name: "bitflip", about: "one bit of the database or its log is flipped", run: flipBits},
+	{name: "wal-deleted", about: "the database, its log or its index is removed or replaced, running and stopped", run: filesTaken},
+	{name: "outside-lock", about: "another process holds the lock for writes over ticks of a schedule", run: outsideLock},
+	{name: "two-servers", about: "a second server on the same file, by six routes to it", run: twoServers},
 }
