@@ -14,7 +14,8 @@ import (
 
 // flipBits flips one bit of the database or of its log, many times, and starts the server on that. It may refuse the
 // file and say what to do, find the damage later and end, so that the next start refuses the file, or find nothing:
-// then all it answers is as if nothing were. It never ends by a signal or a panic, nor again and again, and never hangs.
+// then all it answers is as if nothing were, or, of a flip in the
+// log, as it was before. It never ends by a signal or a panic, nor again and again, and never hangs.
 func flipBits(ctx context.Context, l *lab) error {
 	c, err := l.crash(ctx, pick(l, 25, 40))
 	if err != nil {
@@ -73,6 +74,12 @@ func (c *crashed) live(ctx context.Context) (outcome string, err error) {
 			}
 			continue
 		case <-time.After(pick(c.lab, 50*time.Millisecond, 300*time.Millisecond)):
+		}
+		if err := c.server.Kill(); err != nil {
+			return "", err
+		}
+		if n, err := prefix(ctx, c.server.DB()); err == nil && n < c.serial {
+			return "served as it was before the flip: what the log has after that is gone", nil
 		}
 		if failed > 0 {
 			if len(c.logged("restore")) == 0 {

@@ -21,4 +21,6 @@ var experiments = []experiment{
 	{name: "wal-deleted", about: "the database, its log or its index is removed or replaced, running and stopped", run: filesTaken},
 	{name: "outside-lock", about: "another process holds the lock for writes over ticks of a schedule", run: outsideLock},
 	{name: "two-servers", about: "a second server on the same file, by six routes to it", run: twoServers},
+	{name: "sigstop", about: "the server stands still for longer than anything waits, and goes on", run: freeze},
+	{name: "kills", about: "kill -9 at random while groups, schedules, limits and checkpoints are in play at once", run: killStorm},
 }

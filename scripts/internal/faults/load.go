@@ -25,6 +25,7 @@ type load struct {
 	pause   time.Duration // between two requests of a client
 	size    int           // bytes of the largest payloads
 	jobs    []string      // drawn from
+	groups  int           // of a hundred requests
 
 	mu      sync.Mutex
 	begun   int
@@ -50,7 +51,7 @@ type sent struct {
 func newLoad(api rig.API, seed uint64) *load {
 	return &load{
 		api: api, seed: seed, clients: 4, pause: 10 * time.Millisecond, size: 4 << 10,
-		jobs: []string{"quick", "quick", "quick", "slow", "flaky"},
+		jobs: []string{"quick", "quick", "quick", "slow", "flaky"}, groups: 3,
 		keys: map[string]*sent{}, answers: map[string]int{}, reads: map[string]int{},
 	}
 }
@@ -84,7 +85,7 @@ func (c *load) client(work, patience context.Context, i int) {
 		switch draw := random.IntN(100); {
 		case draw < 5:
 			c.batch(patience, random, key)
-		case draw < 8:
+		case draw < 5+c.groups:
 			c.group(patience, random, key)
 		default:
 			c.one(patience, random, key)

@@ -12,6 +12,7 @@ import (
 type receiver struct {
 	url    string
 	server *http.Server
+	save   http.HandlerFunc // of /save; set before the server starts
 
 	mu         sync.Mutex
 	deliveries map[string][]delivery // by run
@@ -50,6 +51,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	})
 	r.mu.Unlock()
 	_, _ = io.Copy(io.Discard, req.Body)
+	if req.URL.Path == "/save" {
+		r.save(w, req)
+		return
+	}
 	wait := map[string]time.Duration{"/slow": 300 * time.Millisecond, "/hold": 3 * time.Second}[req.URL.Path]
 	select {
 	case <-time.After(wait):
@@ -62,6 +67,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	_, _ = io.WriteString(w, `{"taken": true}`)
+}
+
+// of are the deliveries of a run so far.
+func (r *receiver) of(run string) []delivery {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]delivery(nil), r.deliveries[run]...)
 }
 
 // total is how many deliveries there were, and how many of them began after a time.
