@@ -344,8 +344,12 @@ func usedFault(i int, c *store.KeyConflict) jobs.Fault {
 	return jobs.Fault{Location: fmt.Sprintf("body.runs[%d].idempotency_key", i), Message: text}
 }
 
-// flatten takes joined errors apart.
+// flatten takes joined errors apart. What failed in the store stays whole: its cause alone would say nothing of what
+// was written.
 func flatten(err error) []error {
+	if storeFault(err) != nil {
+		return []error{err}
+	}
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
 		for _, e := range many.Unwrap() {

@@ -167,6 +167,7 @@ func (s *Server) problemOf(err error) *problem {
 		unique  *store.UniqueConflict
 		named   *store.NamedError
 		late    *store.OverError
+		full    *store.FullError
 		tooBig  *http.MaxBytesError
 		fromWeb *echo.HTTPError
 	)
@@ -194,6 +195,8 @@ func (s *Server) problemOf(err error) *problem {
 	case errors.Is(err, store.ErrUnknown):
 		return &problem{kind: probUnknown, retryAfter: time.Second, detail: "the server restarts to " +
 			"find out; repeat the call, an enqueue with the same Idempotency-Key"}
+	case errors.As(err, &full):
+		return refuse(probFull, "%s; nothing was written; reading goes on", full.Why)
 	case errors.Is(err, store.ErrFull):
 		return refuse(probFull, "nothing was written; reading goes on")
 	case errors.Is(err, store.ErrBusy):

@@ -35,6 +35,7 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 		{store.ErrState, probState, ""},
 		{store.ErrBusy, probBusy, "1"},
 		{store.ErrFull, probFull, ""},
+		{&store.FullError{Why: "the quota is used up"}, probFull, ""},
 		{store.ErrUnknown, probUnknown, "1"},
 		{store.ErrClosed, probStopping, "5"},
 		{&store.KeyConflict{Key: "k"}, probKey, ""},
@@ -59,6 +60,28 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 			}
 			if strings.Contains(rec.Body.String(), canary) || strings.Contains(rec.Body.String(), "finish run") {
 				t.Errorf("%v: the answer tells of the inside: %s", err, rec.Body)
+			}
+		}
+	}
+}
+
+// The store wraps what went wrong together with its cause, as errors that were joined are: a full disk was answered
+// with 500 by the calls that take those apart.
+func TestCallsWithManyEntriesTellWhatTheStoreFailedBy(t *testing.T) {
+	for _, c := range []struct {
+		of   error
+		want problemKind
+	}{
+		{store.ErrBusy, probBusy},
+		{store.ErrFull, probFull},
+		{store.ErrUnknown, probUnknown},
+	} {
+		err := fmt.Errorf("enqueue run of job a: %w", fmt.Errorf("%w: %w", c.of, errors.New("code 13")))
+		asPlaced := func(_ string, _ int, f jobs.Fault) jobs.Fault { return f }
+		for _, got := range []error{batchError(err), batchError(errors.Unwrap(err)), saveError(err, asPlaced)} {
+			s := &Server{log: slog.New(slog.DiscardHandler)}
+			if p := s.problemOf(got); p.kind != c.want {
+				t.Errorf("%v: problem %s, want %s", got, p.kind.name, c.want.name)
 			}
 		}
 	}

@@ -170,15 +170,26 @@ func whyNotReady(err error) string {
 	if errors.Unwrap(err) == nil {
 		return err.Error()
 	}
-	for _, known := range []error{store.ErrBusy, store.ErrFull, store.ErrUnknown, store.ErrClosed} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
+	if full := (*store.FullError)(nil); errors.As(err, &full) {
+		return full.Why
+	}
+	if known := storeFault(err); known != nil {
+		return known.Error()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "the database does not answer in time"
 	}
 	return "the log of the server tells why"
+}
+
+// storeFault is what is wrong with the store itself, in its own words; nil: the error is of another sort.
+func storeFault(err error) error {
+	for _, known := range []error{store.ErrBusy, store.ErrFull, store.ErrUnknown, store.ErrClosed} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return nil
 }
 
 func getSpec(c *call) error {

@@ -27,6 +27,14 @@ var (
 	ErrLease    = errors.New("the lease is over")
 )
 
+// FullError is an ErrFull where something else than a full disk keeps the file from being written.
+type FullError struct{ Why string }
+
+func (e *FullError) Error() string { return e.Why }
+
+// Is makes it an ErrFull.
+func (e *FullError) Is(target error) bool { return target == ErrFull }
+
 // Store is all of it.
 type Store interface {
 	Queue

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	lib "modernc.org/sqlite/lib"
+
 	"nightshift/store/sqldb"
 )
 
@@ -51,6 +53,9 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	}
 	text, args := placeholders(query)
 	ds, err := c.raw.PrepareContext(context.Background(), text)
+	if code(err) == lib.SQLITE_ERROR {
+		return nil, fmt.Errorf("prepare %q: %w: the tables are not as this version makes them: %s", query, err, whatToDo)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}

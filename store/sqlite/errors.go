@@ -27,8 +27,10 @@ func explainOpen(err error) error {
 		return fmt.Errorf("this user must be able to read and write the file and its folder: %w", err)
 	case lib.SQLITE_BUSY:
 		return fmt.Errorf("another process holds it, for ten seconds already: %w", err)
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("the disk is full: make room, nothing is lost: %w", err)
 	}
-	return err
+	return explainDamage(err)
 }
 
 // classify maps errors of statements by their code, never by their text.
@@ -52,16 +54,31 @@ func classifyRead(err error) error {
 	if c := code(err) & 0xff; c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED {
 		return fmt.Errorf("%w: %w", store.ErrBusy, err)
 	}
-	return err
+	return explainDamage(err)
+}
+
+// classify maps errors of the writer's statements: those of package function classify, and writes to the log that the
+// system refuses by something else than a full disk.
+func (w *writer) classify(err error) error {
+	if code(err) == lib.SQLITE_IOERR_WRITE {
+		if why := w.refused(); why != "" {
+			return fmt.Errorf("%w: %w", &store.FullError{Why: why}, err)
+		}
+	}
+	if isDamage(err) {
+		markDamage(w.files.path, err)
+		err = explainDamage(err)
+	}
+	return classify(err)
 }
 
 // classifyCommit maps errors of COMMIT. Disk full and locked are known not to have committed:
 // the frame that ends the transaction was not written. Anything else may have been.
-func classifyCommit(err error) error {
+func (w *writer) classifyCommit(err error) error {
 	if err == nil {
 		return nil
 	}
-	if known := classify(err); errors.Is(known, store.ErrBusy) || errors.Is(known, store.ErrFull) {
+	if known := w.classify(err); errors.Is(known, store.ErrBusy) || errors.Is(known, store.ErrFull) {
 		return known
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnknown, err)

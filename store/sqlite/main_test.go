@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -48,7 +49,39 @@ func act(role, path string) {
 		enqueueForEver(path)
 	case "probe":
 		probeLocks(path)
+	case "limited":
+		enqueueToALimit(path)
 	}
+}
+
+// enqueueToALimit enqueues until files may not grow any more, and then with the limit raised.
+func enqueueToALimit(path string) {
+	ctx := context.Background()
+	var before unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_FSIZE, &before)
+	_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 600_000, Max: before.Max})
+	s, err := Open(ctx, path, Config{})
+	if err == nil {
+		_, err = s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: plainJob("a")}}}, store.By{Actor: "test", Now: 1})
+	}
+	ids, acks := jobs.NewIDs(0, rand.Uint64), 0
+	for err == nil {
+		if _, err = s.Enqueue(ctx, []store.Submission{submission(ids, "a")}); err == nil {
+			acks++
+		}
+	}
+	if full := (*store.FullError)(nil); errors.As(err, &full) && errors.Is(err, store.ErrFull) {
+		fmt.Println("full:", full)
+	} else {
+		fmt.Println("not full:", err)
+		return
+	}
+	runs, _, err := s.Runs(ctx, store.RunFilter{}, store.Page{Limit: 1000})
+	fmt.Println("rows are as many as acknowledged:", err == nil && len(runs) == acks && acks > 0)
+	_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &before)
+	_, err = s.Enqueue(ctx, []store.Submission{submission(ids, "a")})
+	fmt.Println("after it was raised:", err)
+	_ = s.Close()
 }
 
 // child starts the test binary in a role and gives the lines it prints.

@@ -88,11 +88,14 @@ func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 	if err := checkLinks(real); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	if err := checkMount(real); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
 	lk, err := lock(real)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	d := &db{path: real, lock: lk, w: newWriter()}
+	d := &db{path: real, lock: lk, w: newWriter(real)}
 	if err := d.open(ctx, cfg); err != nil {
 		d.closeAll()
 		return nil, fmt.Errorf("open database %s: %w", path, explainOpen(err))
@@ -117,6 +120,9 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 	if err := d.checkOwner(ctx); err != nil {
 		return err
 	}
+	if err := d.checkMark(ctx); err != nil {
+		return err
+	}
 	d.writing = d.pool("mode=rw&_txlock=immediate" +
 		"&_pragma=auto_vacuum(INCREMENTAL)&_pragma=journal_mode(WAL)" +
 		"&_pragma=wal_autocheckpoint(0)&_pragma=cache_size(-32768)")
@@ -125,6 +131,9 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 		return err
 	}
 	if err := migrate(ctx, d.writing, cfg.Log); err != nil {
+		return err
+	}
+	if err := d.w.files.remember(); err != nil {
 		return err
 	}
 	if err := d.startWriter(ctx); err != nil {

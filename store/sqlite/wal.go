@@ -86,7 +86,7 @@ func (w *writer) endRestart() {
 
 // noteFailure ends the writer after a checkpoint that failed: pages may not be on disk.
 func (w *writer) noteFailure(err error) bool {
-	if err = classify(err); errors.Is(err, store.ErrUnknown) {
+	if err = w.classify(err); errors.Is(err, store.ErrUnknown) {
 		w.failed = err
 	}
 	return err != nil

@@ -29,6 +29,8 @@ type writer struct {
 	onRollback func()
 	onWake     func()
 	onCommit   func() (done func())
+	refused    func() string // why the system does not let the files be written; "": not known
+	files      sameFiles
 
 	mu     sync.RWMutex // guards closed against sends
 	closed bool
@@ -47,9 +49,10 @@ type call struct {
 	done chan struct{}
 }
 
-func newWriter() *writer {
+func newWriter(path string) *writer {
 	return &writer{
 		onRollback: func() {}, onWake: func() {}, onCommit: func() func() { return func() {} },
+		refused: func() string { return refused(path) }, files: sameFiles{path: path},
 		calls: make(chan *call, maxGroup), done: make(chan struct{}),
 		log: logKeeper{locked: make(chan struct{}, 1)},
 	}
@@ -164,11 +167,14 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 	return group
 }
 
-// commit ends the transaction under way.
+// commit ends the transaction under way. It has not happened where the files were taken away meanwhile.
 func (w *writer) commit() error {
 	done := w.onCommit()
-	err := classifyCommit(w.exec("COMMIT"))
+	err := w.classifyCommit(w.exec("COMMIT"))
 	done()
+	if err == nil {
+		err = w.lostFiles()
+	}
 	return err
 }
 
@@ -209,7 +215,7 @@ func (w *writer) tidy(group []*call) {
 		if c.err = w.failed; c.err != nil {
 			continue
 		}
-		if c.err = classify(c.tidy(w.conn)); errors.Is(c.err, store.ErrUnknown) {
+		if c.err = w.classify(c.tidy(w.conn)); errors.Is(c.err, store.ErrUnknown) {
 			w.failed = c.err
 		}
 	}
@@ -315,7 +321,7 @@ func allFailed(group []*call) bool {
 // runPlain runs one call, in the hope that it does not fail after it has written.
 func (w *writer) runPlain(c *call) ending {
 	w.conn.wrote = false
-	c.err = classify(protect(c.fn, w.conn))
+	c.err = w.classify(protect(c.fn, w.conn))
 	switch {
 	case c.err == nil:
 		return callDone
@@ -330,7 +336,7 @@ func (w *writer) runPlain(c *call) ending {
 // runInSavepoint runs one call so that its failure undoes only what it wrote.
 func (w *writer) runInSavepoint(c *call) ending {
 	if err := w.exec("SAVEPOINT one"); err != nil {
-		c.err = classify(err)
+		c.err = w.classify(err)
 		return transactionGone
 	}
 	end := w.runPlain(c)
@@ -346,7 +352,7 @@ func (w *writer) runInSavepoint(c *call) ending {
 		return end
 	}
 	if err := w.exec("RELEASE one"); err != nil {
-		c.err = classify(err)
+		c.err = w.classify(err)
 		return transactionGone
 	}
 	return callDone
@@ -363,7 +369,7 @@ func protect(fn func(sqldb.Tx) error, tx sqldb.Tx) (err error) {
 	return fn(tx)
 }
 
-func (w *writer) begin() error { return classify(w.exec("BEGIN IMMEDIATE")) }
+func (w *writer) begin() error { return w.classify(w.exec("BEGIN IMMEDIATE")) }
 
 // abort rolls back; SQLite may have done so already, then ROLLBACK's own error says nothing.
 func (w *writer) abort() {

@@ -266,3 +266,13 @@ func Orphans(entry string) []int {
 	}
 	return found
 }
+
+// Status is how the process that Start started last has ended.
+func (s *Server) Status() string {
+	select {
+	case <-s.process.done:
+		return s.process.cmd.ProcessState.String()
+	default:
+		return "running"
+	}
+}
