@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"regexp"
@@ -16,6 +17,9 @@ import (
 	"nightshift/jobs"
 )
 
+// maxUnread is how much of a refused body is taken in.
+const maxUnread = 64 << 20
+
 // maxConns bounds open connections, besides half of the files the process may open.
 const maxConns = 20_000
 
@@ -25,15 +29,16 @@ type capped struct {
 	net.Listener
 	limit int64
 	open  atomic.Int64
+	conns *conns
 }
 
-func newCapped(ln net.Listener) *capped {
+func newCapped(ln net.Listener, conns *conns) *capped {
 	limit := int64(maxConns)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
 		limit = min(limit, int64(min(files.Cur, 1<<32)/2))
 	}
-	return &capped{Listener: ln, limit: max(16, limit)}
+	return &capped{Listener: ln, limit: max(16, limit), conns: conns}
 }
 
 // tooMany is what a connection past the bound is told.
@@ -47,7 +52,9 @@ func (l *capped) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.open.Add(1) <= l.limit {
-			return &countedConn{Conn: conn, done: func() { l.open.Add(-1) }}, nil
+			counted := &countedConn{Conn: conn, all: l.conns, done: func() { l.open.Add(-1) }}
+			l.conns.add(counted)
+			return counted, nil
 		}
 		l.open.Add(-1)
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Millisecond)) // never wait for it
@@ -60,24 +67,51 @@ func (l *capped) Accept() (net.Conn, error) {
 // cannot read as a call, it makes a problem as every other error is.
 type countedConn struct {
 	net.Conn
+	all    *conns
 	once   sync.Once
 	done   func()
 	called atomic.Bool // a call is under way: what is written is its answer
+	busy   atomic.Bool // the same, from its first byte on
+	used   atomic.Bool // a call has come
+	unread atomic.Bool // a body was refused: more of it may come
+}
+
+// Read reads, and notes that a call comes.
+func (c *countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.busy.Load() {
+		c.busy.Store(true)
+		c.used.Store(true)
+	}
+	return n, err
 }
 
 // Close closes the connection.
 func (c *countedConn) Close() error {
+	if c.unread.Load() {
+		_ = c.CloseWrite()
+	}
 	err := c.Conn.Close()
-	c.once.Do(c.done)
+	c.once.Do(func() {
+		c.all.remove(c)
+		c.done()
+	})
 	return err
 }
 
-// CloseWrite lets net/http end an answer before it closes: a reset could overtake it.
+// CloseWrite lets net/http end an answer before it closes: a reset could overtake it. That is what the rest of a refused
+// body would cause, so it is taken in for a moment; net/http does not where the call itself says Connection: close.
 func (c *countedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return nil
 	}
-	return nil
+	err := half.CloseWrite()
+	if c.unread.Swap(false) && err == nil {
+		_ = c.Conn.SetReadDeadline(time.Now().Add(unreadGrace))
+		_, _ = io.CopyN(io.Discard, c.Conn, maxUnread)
+	}
+	return err
 }
 
 // Write writes an answer.
@@ -120,11 +154,5 @@ func connContext(ctx context.Context, conn net.Conn) context.Context {
 func began(r *http.Request) {
 	if conn, ok := r.Context().Value(connKey{}).(*countedConn); ok {
 		conn.called.Store(true)
-	}
-}
-
-func connState(conn net.Conn, state http.ConnState) {
-	if counted, ok := conn.(*countedConn); ok && state == http.StateIdle {
-		counted.called.Store(false)
 	}
 }
