@@ -56,8 +56,10 @@ func versionText() string {
 	return "dev"
 }
 
-func openStore(ctx context.Context, path string, log *slog.Logger) (store.Store, error) {
-	return sqlite.Open(ctx, path, sqlite.Config{Log: log, Now: jobs.TimeOf(time.Now())})
+func openStore(ctx context.Context, cfg cli.StoreConfig) (store.Store, error) {
+	return sqlite.Open(ctx, cfg.Path, sqlite.Config{
+		NoUpgradeCopy: cfg.NoUpgradeCopy, Log: cfg.Log, Now: jobs.TimeOf(time.Now()),
+	})
 }
 
 // makeTracer makes what tells the collector of the environment of runs; nil: it names none.

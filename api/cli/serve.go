@@ -25,12 +25,19 @@ import (
 // Parts is what only main knows: concrete stores and kinds.
 type Parts struct {
 	Version   string
-	OpenStore func(ctx context.Context, path string, log *slog.Logger) (store.Store, error)
+	OpenStore func(context.Context, StoreConfig) (store.Store, error)
 	MakeKinds func(KindConfig) (Kinds, error)
 	// MakeTracer tells a collector of runs; nil where the environment names none. close sends the rest.
 	MakeTracer func(ctx context.Context, version string, log *slog.Logger) (t runtime.Tracer, close func(), err error)
 	// FileSchema is the JSON Schema of job files.
 	FileSchema func() ([]byte, error)
+}
+
+// StoreConfig is what the flags say of the database file.
+type StoreConfig struct {
+	Path          string
+	NoUpgradeCopy bool // --upgrade-without-copy
+	Log           *slog.Logger
 }
 
 // KindConfig is what the flags say of kinds.
@@ -69,6 +76,7 @@ type serveCmd struct {
 	SMTP          string        `name:"smtp" env:"NIGHTSHIFT_SMTP" placeholder:"URL" help:"Mail server, such as smtp://user@mail.example.com:587 or smtps://mail.example.com, its password in NIGHTSHIFT_SMTP_PASSWORD; ?tls=none sends in clear. Else the machine's sendmail (${env})."`
 	MailFrom      string        `env:"NIGHTSHIFT_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail whose job names none (${env})."`
 	HeartbeatURL  string        `name:"heartbeat-url" env:"NIGHTSHIFT_HEARTBEAT_URL" placeholder:"URL" help:"Called every minute while the server is well, so that somebody notices when it is not (${env})."`
+	UpgradeNoCopy bool          `name:"upgrade-without-copy" env:"NIGHTSHIFT_UPGRADE_WITHOUT_COPY" help:"Change an older file's schema without keeping a copy of it as backups/before-schema-N.db, for which there must be room (${env})."`
 	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
 
 	proxies []netip.Prefix
@@ -169,7 +177,9 @@ func (sv *serving) open() (err error) {
 		sv.base = local
 	}
 	sv.db = resolved(cmd.DB)
-	if sv.st, err = sv.s.parts.OpenStore(ctx, sv.db, sv.log); err != nil {
+	if sv.st, err = sv.s.parts.OpenStore(ctx, StoreConfig{
+		Path: sv.db, NoUpgradeCopy: cmd.UpgradeNoCopy, Log: sv.log,
+	}); err != nil {
 		return err
 	}
 	keys, err := loadKeys(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))
