@@ -31,6 +31,7 @@ const (
 	fixtureToken    = "fixture-token-of-the-admin"
 	fixtureReceiver = "127.87.0.1:8799" // the files name it: nobody else listens there
 	fixtureMail     = "127.87.0.1:8798" // and here nobody at all
+	fixturePayload  = `{"n": 1.50,  "a": "ü\u00e9"}`
 )
 
 func fixtureEnv() []string {
@@ -124,6 +125,7 @@ jobs:
   stalled: {script: {source: "true"}, dependencies: [warehouse]}
   secretive: {script: {source: 'test -n "$S"', env: {S: "{{ secrets.NOT_THERE }}"}}}
   mailing: {mail: {to: [ops@example.com], subject: "{{ payload.n }}", body: hello}, retry: {policy: patient, rules: [{if: 'true', then: retry}]}}
+  old: {script: {source: "true"}, schedules: [{cron: "0 0 1 1 *"}]}
   tell: {script: {source: 'cat "$NIGHTSHIFT_PAYLOAD"'}}
   ticking:
     script: {source: "true"}
@@ -163,7 +165,7 @@ func TestMakeFixture(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join("..", "..", *makeFixture), packed.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join("..", "..", *makeFixture), packed.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d KiB, packed %d KiB", len(text)>>10, packed.Len()>>10)
@@ -232,16 +234,17 @@ func (f *fixture) access() {
 
 // ended makes runs that succeed, and one that is cancelled.
 func (f *fixture) ended() {
-	f.ends(f.enqueue("ok", doc{
-		"payload": json.RawMessage(`{"n": 1.50,  "a": "ü\u00e9"}`), "idempotency_key": "order-1", "correlation_id": "c-1",
-		"labels": doc{"tenant": "7"}, "priority": 5,
-	}), "succeeded")
+	f.ends(f.enqueue("ok", `{"payload": `+fixturePayload+`, "idempotency_key": "order-1", "correlation_id": "c-1",
+		"labels": {"tenant": "7"}, "priority": 5}`), "succeeded")
 	f.ends(f.enqueue("slices", nil), "succeeded")
 	f.ends(f.enqueue("flaky", nil), "succeeded")
 	f.ends(f.enqueue("once", doc{"payload": doc{"order": 1}}), "succeeded")
 	f.ends(f.do("POST", "/in/ok/door/door-0123456789", doc{"event": "push"}), "succeeded")
 	f.ends(f.enqueue("whole", nil), "succeeded")
 	f.do("POST", "/v1/groups", doc{"members": []doc{{"name": "x", "job": "idle2"}, {"name": "y", "job": "once", "payload": doc{"order": 2}}}})
+	f.ends(f.enqueue("old", nil), "succeeded")
+	f.do("DELETE", "/v1/jobs/old", nil)
+	f.do("PUT", "/v1/jobs/chained", doc{"script": doc{"source": "cat # version 2"}, "queue": "narrow"})
 	cancelled := f.enqueue("idle", doc{"delay": "10h"})
 	f.do("POST", "/v1/runs/"+cancelled+"/cancel", nil)
 }
@@ -281,4 +284,7 @@ func (f *fixture) standing() {
 	f.is(f.enqueue("stalled", nil), "queued")
 	f.do("POST", "/v1/queues/narrow/pause", doc{"note": "no"})
 	f.is(f.enqueue("chained", nil), "queued")
+	f.do("POST", "/v1/jobs/once/pause", nil)
+	f.is(f.enqueue("once", doc{"payload": doc{"order": 3}}), "queued")
+	f.do("POST", "/v1/jobs/once/runs", doc{"payload": doc{"order": 3}}) // it is folded into that one
 }
