@@ -30,6 +30,18 @@ func madeSchemas(newest int) fstest.MapFS {
 	return made
 }
 
+// firstOf are the first n migrations.
+func firstOf(t *testing.T, up *upgrade, n int) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, s := range up.steps[:n] {
+		text, err := fs.ReadFile(up.files, s.name)
+		check(t, err)
+		files[s.name] = &fstest.MapFile{Data: text}
+	}
+	return files
+}
+
 // someRows fill a file of schema 1: jobs that others refer to, and payloads of some size.
 const someRows = `
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)

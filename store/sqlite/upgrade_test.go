@@ -273,14 +273,10 @@ func TestUpgradeThatFailsAfterACrashHoldsNothing(t *testing.T) {
 	check(t, err)
 	check(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	bad := fstest.MapFS{"9999_bad.sql": &fstest.MapFile{Data: []byte("-- +goose Up\nDROP TABLE nowhere;\n")}}
 	up, err := newUpgrade(Config{})
 	check(t, err)
-	for _, s := range up.steps {
-		text, err := fs.ReadFile(up.files, s.name)
-		check(t, err)
-		bad[s.name] = &fstest.MapFile{Data: text}
-	}
+	bad := firstOf(t, up, len(up.steps))
+	bad["9999_bad.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nDROP TABLE nowhere;\n")}
 	_, err = Open(t.Context(), path, Config{migrations: bad, Now: testTime})
 	wantText(t, err, "no such table: nowhere")
 	s := openAt(t, path)
