@@ -60,8 +60,10 @@ func versionText() string {
 	return "dev"
 }
 
-func openStore(ctx context.Context, path string, log *slog.Logger) (store.Store, error) {
-	return sqlite.Open(ctx, path, sqlite.Config{Log: log, Now: jobs.TimeOf(time.Now())})
+func openStore(ctx context.Context, cfg cli.StoreConfig) (store.Store, error) {
+	return sqlite.Open(ctx, cfg.Path, sqlite.Config{
+		NoUpgradeCopy: cfg.NoUpgradeCopy, Log: cfg.Log, Now: jobs.TimeOf(time.Now()),
+	})
 }
 
 func restore(ctx context.Context, backup, db string, now jobs.Time) (store.Verified, string, error) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"nightshift/api"
 	"nightshift/api/words"
@@ -25,13 +26,20 @@ import (
 // Parts is what only main knows: concrete stores and kinds.
 type Parts struct {
 	Version   string
-	OpenStore func(ctx context.Context, path string, log *slog.Logger) (store.Store, error)
+	OpenStore func(context.Context, StoreConfig) (store.Store, error)
 	MakeKinds func(KindConfig) (Kinds, error)
 	// MakeTracer tells a collector of runs; nil where the environment names none. close sends the rest.
 	MakeTracer func(ctx context.Context, version string, log *slog.Logger) (t runtime.Tracer, close func(), err error)
 	Files      FileTools
 	// FileSchema is the JSON Schema of job files.
 	FileSchema func() ([]byte, error)
+}
+
+// StoreConfig is what the flags say of the database file.
+type StoreConfig struct {
+	Path          string
+	NoUpgradeCopy bool // --upgrade-without-copy
+	Log           *slog.Logger
 }
 
 // KindConfig is what the flags say of kinds.
@@ -75,6 +83,7 @@ type serveCmd struct {
 	BackupEvery   everyFlag     `default:"24h" env:"NIGHTSHIFT_BACKUP_EVERY" placeholder:"DURATION|off" help:"How often a backup is kept under a name with its time, ${default} unless told (${env})."`
 	BackupKeep    int           `default:"7" env:"NIGHTSHIFT_BACKUP_KEEP" placeholder:"N" help:"How many of these are kept, ${default} unless told (${env})."`
 	BackupDir     string        `env:"NIGHTSHIFT_BACKUP_DIR" placeholder:"DIR" help:"Folder of backups; backups beside the database unless told (${env})."`
+	UpgradeNoCopy bool          `name:"upgrade-without-copy" env:"NIGHTSHIFT_UPGRADE_WITHOUT_COPY" help:"Change an older file's schema without keeping a copy of it as backups/before-schema-N.db, for which there must be room (${env})."`
 	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
 
 	proxies []netip.Prefix
@@ -185,7 +194,9 @@ func (sv *serving) open() (err error) {
 		sv.base = local
 	}
 	sv.db = resolved(cmd.DB)
-	if sv.st, err = sv.s.parts.OpenStore(ctx, sv.db, sv.log); err != nil {
+	if sv.st, err = sv.s.parts.OpenStore(ctx, StoreConfig{
+		Path: sv.db, NoUpgradeCopy: cmd.UpgradeNoCopy, Log: sv.log,
+	}); err != nil {
 		return err
 	}
 	keys, err := loadKeys(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))

@@ -262,3 +262,14 @@ func (d *db) end() error {
 	}
 	return nil
 }
+
+// leave ends a start that was refused. Where it has copied back the log that a crash had left, and so removed it,
+// the note says that the file is complete: else the next start would miss the log.
+func (d *db) leave() error {
+	n := d.found.note
+	if n == nil || n.Clean || d.why != "" || d.found.log < 0 || isThere(d.path+"-wal") {
+		return nil
+	}
+	n.Clean = true
+	return n.write(d.path)
+}

@@ -47,6 +47,8 @@ func act(role, path string) {
 		fmt.Println("closed:", s.Close())
 	case "enqueue":
 		enqueueForEver(path)
+	case "upgrade":
+		upgradeUntilKilled(path)
 	case "probe":
 		probeLocks(path)
 	case "limited":

@@ -21,7 +21,7 @@ func BackupFile(ctx context.Context, path, dest string, now jobs.Time) (c store.
 		return c, fmt.Errorf("back up %s: %w", path, err)
 	}
 	defer unlock()
-	d := &db{path: real}
+	d := &db{path: real, driver: "sqlite"}
 	if err := d.checkHistory(ctx); err != nil {
 		return c, fmt.Errorf("back up %s: %w", path, err)
 	}
@@ -58,7 +58,8 @@ func (d *db) checkHistory(ctx context.Context) error {
 	if _, err := facts.judge(); err != nil {
 		return err
 	}
-	return d.checkOwner(ctx)
+	_, err = d.look(ctx)
+	return err
 }
 
 // Restored is what a restore has done.

@@ -5,34 +5,46 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
+	"os"
 
-	"github.com/pressly/goose/v3"
 	lib "modernc.org/sqlite/lib"
 )
 
 const notOurs = "the file is not a Nightshift database (or is damaged): give another --db, or restore a backup"
 
-// checkOwner refuses another program's file before anything in it is changed.
-func (d *db) checkOwner(ctx context.Context) error {
-	// Read-only: the last connection that writes would move the log into the file as it is closed.
+// look refuses another program's file and tells the version of the schema of one of ours: 0 where there
+// is none yet. It changes nothing, not even the log that a crash has left: a file that is refused goes
+// on as it was with the Nightshift that it belongs to.
+func (d *db) look(ctx context.Context) (version int64, err error) {
 	params := "mode=ro"
-	if !hasLog(d.path) {
-		params += "&immutable=1"
+	switch {
+	case isThere(d.path + "-journal"):
+		params = "mode=rw" // the file cannot be read before what was cut off is rolled back
+	case !isThere(d.path + "-wal"):
+		params += "&immutable=1" // else reading makes a log
 	}
 	p := d.pool(params)
 	defer p.Close()
-	var tables, ours int
-	err := p.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END) FROM sqlite_master").
-		Scan(&tables, &ours)
-	if code(err)&0xff == lib.SQLITE_NOTADB || err == nil && tables > 0 && ours == 0 {
-		return errors.New(notOurs)
+	var others, versions, ours int
+	err = p.QueryRowContext(ctx, `SELECT COUNT(CASE WHEN name <> 'goose_db_version' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' THEN 1 END),
+		COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END), COUNT(CASE WHEN name IN ('jobs', 'runs') THEN 1 END)
+		FROM sqlite_master`).Scan(&others, &versions, &ours)
+	// Other programs count their versions in a table of this name too.
+	if code(err)&0xff == lib.SQLITE_NOTADB || err == nil && others > 0 && (versions == 0 || ours < 2) {
+		return 0, errors.New(notOurs)
+	}
+	if err == nil && versions > 0 {
+		err = p.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version").Scan(&version)
 	}
 	if err != nil {
-		return fmt.Errorf("read the schema: %w", classifyRead(err))
+		return 0, fmt.Errorf("read the schema: %w", classifyRead(err))
 	}
-	return nil
+	return version, nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // checkPragmas reads back what was asked for: a misspelled name is ignored by SQLite.
@@ -66,40 +78,6 @@ func checkPragmas(ctx context.Context, p *sql.DB) error {
 	if major*1000000+minor*1000+patch < 3051003 {
 		return fmt.Errorf(
 			"SQLite %s can lose commits (the WAL reset bug); 3.51.3 or later is needed", version)
-	}
-	return nil
-}
-
-func migrate(ctx context.Context, p *sql.DB, log *slog.Logger) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	g, err := goose.NewProvider(goose.DialectSQLite3, p, files,
-		goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
-	have, err := g.GetDBVersion(ctx)
-	if err != nil {
-		return fmt.Errorf("read the schema's version: %w", err)
-	}
-	sources := g.ListSources()
-	if newest := sources[len(sources)-1].Version; have > newest {
-		return fmt.Errorf(
-			"the file was written by a newer Nightshift (schema %d, this one knows %d): start that one, or restore a backup",
-			have,
-			newest,
-		)
-	}
-	done, err := g.Up(ctx)
-	if err != nil {
-		return fmt.Errorf("bring the schema up to date: %w", err)
-	}
-	for _, m := range done {
-		if log != nil {
-			log.Debug("schema migrated", "version", m.Source.Version, "took", m.Duration)
-		}
 	}
 	return nil
 }

@@ -6,12 +6,14 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -41,10 +43,18 @@ type Config struct {
 	Readers int          // connections that read; 0: 4
 	Log     *slog.Logger // nil: none
 	Now     jobs.Time    // of the start
+	// NoUpgradeCopy brings an older schema up to date without a copy of the file being made first.
+	NoUpgradeCopy bool
+
+	migrations fs.FS  // nil: those of this program
+	driver     string // of database/sql; "": sqlite
+	// freeOn tells how many bytes are free on the disk of a folder; nil: the system is asked.
+	freeOn func(folder string) (n int64, known bool)
 }
 
 type db struct {
 	path    string
+	driver  string
 	lock    *lockFile
 	writing *sql.DB
 	reading *sql.DB
@@ -56,11 +66,10 @@ type db struct {
 
 	quiet string // immutable=1& of a file that nobody serves and that has no log: SQLite would make one
 
-	was  head          // before this start
-	why  store.HeldWhy // it is to be held; "": it is not
-	note servedNote
-	// before is the note of the start before, of a file that is not held: where this start goes no further it stands.
-	before servedNote
+	was   head // before this start
+	found fileFacts
+	why   store.HeldWhy // it is to be held; "": it is not
+	note  servedNote
 }
 
 // Open opens or makes the database file at path, brings its schema up to date and locks it
@@ -95,7 +104,7 @@ func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	d := &db{path: real, lock: lk, w: newWriter(real)}
+	d := &db{path: real, driver: cmp.Or(cfg.driver, "sqlite"), lock: lk, w: newWriter(real)}
 	if err := d.open(ctx, cfg); err != nil {
 		d.closeAll()
 		return nil, fmt.Errorf("open database %s: %w", path, explainOpen(err))
@@ -111,13 +120,18 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 	if d.why, err = facts.judge(); err != nil {
 		return err
 	}
-	if d.was = facts.head; d.why == "" && facts.note != nil {
-		d.before = *facts.note
-	}
+	d.was, d.found = facts.head, facts
 	if err := makeFile(d.path); err != nil {
 		return err
 	}
-	if err := d.checkOwner(ctx); err != nil {
+	up, err := newUpgrade(cfg)
+	if err != nil {
+		return err
+	}
+	if up.have, err = d.look(ctx); err != nil {
+		return err
+	}
+	if err := up.check(); err != nil {
 		return err
 	}
 	if err := d.checkMark(ctx); err != nil {
@@ -130,7 +144,7 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 	if err := checkPragmas(ctx, d.writing); err != nil {
 		return err
 	}
-	if err := migrate(ctx, d.writing, cfg.Log); err != nil {
+	if err := d.upgrade(ctx, up); err != nil {
 		return err
 	}
 	if err := d.w.files.remember(); err != nil {
@@ -170,7 +184,7 @@ func makeFile(path string) error {
 func (d *db) pool(params string) *sql.DB {
 	name := "file:" + (&url.URL{Path: d.path}).EscapedPath() + "?" + params +
 		"&_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_dqs=0"
-	p, err := sql.Open("sqlite", name)
+	p, err := sql.Open(d.driver, name)
 	if err != nil {
 		panic(err) // only an unregistered driver
 	}
@@ -343,11 +357,12 @@ func (d *db) closeAll() {
 	if d.writing != nil {
 		_ = d.writing.Close() // the last connection checkpoints and removes the WAL
 	}
-	if d.note.Start == 0 {
-		d.note = d.before // this start has not begun; closing the file has taken the log in
-	}
-	if d.w.failed == nil && d.note.Start != 0 && !hasLog(d.path) {
-		if err := d.end(); err != nil {
+	if d.w.failed == nil {
+		end := d.end
+		if d.note.Start == 0 {
+			end = d.leave
+		}
+		if err := end(); err != nil {
 			d.w.failed = err
 		}
 	}

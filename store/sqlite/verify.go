@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
-	"github.com/pressly/goose/v3"
 	lib "modernc.org/sqlite/lib"
 
 	"nightshift/store"
@@ -170,17 +168,9 @@ func (v look) list(pragma, what string) error {
 
 // newestSchema is the version of the tables that this program makes.
 func newestSchema() (int64, error) {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+	up, err := newUpgrade(Config{})
 	if err != nil {
 		return 0, err
 	}
-	newest := int64(0)
-	for _, name := range files {
-		n, err := goose.NumericComponent(name)
-		if err != nil {
-			return 0, err
-		}
-		newest = max(newest, n)
-	}
-	return newest, nil
+	return up.newest(), nil
 }
