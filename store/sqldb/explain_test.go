@@ -230,6 +230,9 @@ var allowed = map[string]struct{ steps, why string }{
 	"selectAnyCheckpoint": {"SCAN checkpoints", "whether there is a row: the first will do"},
 	"deleteOldAudit":      {"SCAN audit", "in the order of ids, up to the inner LIMIT"},
 	"selectHeldRuns":      {"SCAN l", "the lanes that hold anything, when metrics are read"},
+	"selectNewestRun":     {"SCAN runs", "the last one alone"},
+	"selectCancelDue":     {"SCAN runs USING INDEX runs_due", "all of them, up to the LIMIT, when a resume cancels what waits"},
+	"selectCancelQueued":  {"SCAN runs USING INDEX runs_queued", "all of them, up to the LIMIT, when a resume cancels what waits"},
 	"selectSlots":         {"SCAN slots", "what runs, once after a start or a rollback"},
 	"selectStatefulGates": {"SCAN gates", "when the wall clock was set"},
 	"selectSchedulesBacklog": {

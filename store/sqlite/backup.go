@@ -119,14 +119,7 @@ func (e *damaged) Error() string {
 
 // publish gives a file that is whole its name.
 func publish(temp, dest string) error {
-	f, err := os.OpenFile(temp, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	err := syncFile(temp)
 	if err == nil {
 		err = os.Rename(temp, dest)
 	}

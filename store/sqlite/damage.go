@@ -40,7 +40,7 @@ func (e *explained) Unwrap() error { return e.error }
 
 // markDamage leaves the mark. Where it cannot be left the next start begins work again.
 func markDamage(path string, err error) {
-	_ = os.WriteFile(markPath(path), []byte(err.Error()+"\n"), 0o600)
+	_ = writeWhole(markPath(path), []byte(err.Error()+"\n"))
 }
 
 // checkMark looks at a file that is marked. A sound one, as after a restore, loses the mark.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	lib "modernc.org/sqlite/lib"
@@ -66,7 +64,7 @@ func notePath(path string) string { return path + ".served" }
 
 // readNote gives nil where there is none, or none that can be read: that is as if it were not there.
 func readNote(path string) (*servedNote, error) {
-	text, err := os.ReadFile(notePath(path))
+	text, err := readSmall(notePath(path))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -90,38 +88,6 @@ func (n *servedNote) write(path string) error {
 		return fmt.Errorf("note which file is served here: %w", err)
 	}
 	return nil
-}
-
-// writeWhole replaces a small file, which only its owner may read, whole or not at all.
-func writeWhole(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
-	}
-	return err
-}
-
-func syncFolder(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }
 
 // fileFacts is what can be known of a file before it is opened.
@@ -222,6 +188,9 @@ func (d *db) begin(ctx context.Context, was head, hold func() error) error {
 		if err := checkpointNow(c, "TRUNCATE"); err != nil {
 			return err
 		}
+		if err := d.w.files.remember(); err != nil {
+			return err
+		}
 		_, left, err := walPages(c)
 		d.note.Begun = left > 0 // where somebody outside reads, the header is still in the log
 		return err
@@ -242,22 +211,7 @@ func (d *db) end() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(notePath(d.path), os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("note that the file is complete: %w", err)
-	}
-	// Never longer than what is there.
-	if info, err := f.Stat(); err == nil && int64(len(text)) < info.Size() {
-		text = append(text, strings.Repeat(" ", int(info.Size())-len(text)-1)+"\n"...)
-	}
-	_, err = f.WriteAt(text, 0)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err := writeOver(notePath(d.path), text); err != nil {
 		return fmt.Errorf("note that the file is complete: %w", err)
 	}
 	return nil

@@ -147,9 +147,6 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 	if err := d.upgrade(ctx, up); err != nil {
 		return err
 	}
-	if err := d.w.files.remember(); err != nil {
-		return err
-	}
 	if err := d.startWriter(ctx); err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ type lost struct {
 	what     string // "nightshift.db-wal was removed"
 }
 
-// remember takes the files as they are for those that are served. SQLite has them open by now.
+// remember takes the files as they are for those that are served. SQLite has them open by now, and has written: a file
+// that came without a log has one from then on.
 func (f *sameFiles) remember() error {
 	for i, suffix := range suffixes {
 		id, err := idOf(f.path + suffix)
