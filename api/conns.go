@@ -25,15 +25,16 @@ type capped struct {
 	net.Listener
 	limit int64
 	open  atomic.Int64
+	conns *conns
 }
 
-func newCapped(ln net.Listener) *capped {
+func newCapped(ln net.Listener, conns *conns) *capped {
 	limit := int64(maxConns)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
 		limit = min(limit, int64(min(files.Cur, 1<<32)/2))
 	}
-	return &capped{Listener: ln, limit: max(16, limit)}
+	return &capped{Listener: ln, limit: max(16, limit), conns: conns}
 }
 
 // tooMany is what a connection past the bound is told.
@@ -47,7 +48,9 @@ func (l *capped) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.open.Add(1) <= l.limit {
-			return &countedConn{Conn: conn, done: func() { l.open.Add(-1) }}, nil
+			counted := &countedConn{Conn: conn, all: l.conns, done: func() { l.open.Add(-1) }}
+			l.conns.add(counted)
+			return counted, nil
 		}
 		l.open.Add(-1)
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Millisecond)) // never wait for it
@@ -60,15 +63,31 @@ func (l *capped) Accept() (net.Conn, error) {
 // cannot read as a call, it makes a problem as every other error is.
 type countedConn struct {
 	net.Conn
+	all    *conns
 	once   sync.Once
 	done   func()
 	called atomic.Bool // a call is under way: what is written is its answer
+	busy   atomic.Bool // the same, from its first byte on
+	used   atomic.Bool // a call has come
+}
+
+// Read reads, and notes that a call comes.
+func (c *countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.busy.Load() {
+		c.busy.Store(true)
+		c.used.Store(true)
+	}
+	return n, err
 }
 
 // Close closes the connection.
 func (c *countedConn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(c.done)
+	c.once.Do(func() {
+		c.all.remove(c)
+		c.done()
+	})
 	return err
 }
 
@@ -120,11 +139,5 @@ func connContext(ctx context.Context, conn net.Conn) context.Context {
 func began(r *http.Request) {
 	if conn, ok := r.Context().Value(connKey{}).(*countedConn); ok {
 		conn.called.Store(true)
-	}
-}
-
-func connState(conn net.Conn, state http.ConnState) {
-	if counted, ok := conn.(*countedConn); ok && state == http.StateIdle {
-		counted.called.Store(false)
 	}
 }

@@ -86,9 +86,8 @@ func (s *Server) serve(r *route) echo.HandlerFunc {
 		if s.routeOf(ec) != r {
 			return echo.ErrNotFound
 		}
-		if s.stopping.Err() != nil && !r.attempt && !r.probe {
-			ec.Response().Header().Set("Connection", "close")
-			return &problem{kind: probStopping, retryAfter: 5 * time.Second, detail: "ask the next one, once it has started"}
+		if s.stopping.Err() != nil && !s.handover && !r.attempt && !r.probe {
+			return askTheNext(5 * time.Second)
 		}
 		c := &call{Context: ec, s: s, route: r}
 		c.attempt, _ = ec.Get(attemptKey).(store.Fence)

@@ -92,7 +92,7 @@ func TestConnectionsPastTheBoundAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln := newCapped(inner)
+	ln := newCapped(inner, &conns{})
 	defer ln.Close()
 	ln.limit = 2
 	accepted := make(chan net.Conn, 10)

@@ -28,9 +28,6 @@ const pageKey = "page"
 func (s *Server) page(c echo.Context) error {
 	r := c.Request()
 	c.Set(pageKey, true)
-	if s.stopping.Err() != nil {
-		c.Response().Header().Set("Connection", "close")
-	}
 	v := web.Visit{Secure: s.secure(r), From: c.RealIP()}
 	if who := s.signedIn(r); who != nil {
 		if p := guardCookie(r); p != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"nightshift/api/wire"
 	"nightshift/jobs"
@@ -127,6 +128,9 @@ func getRun(c *call) error {
 		return err
 	}
 	if wait := c.wait(); wait > 0 && !r.State.Terminal() {
+		if c.s.stopping.Err() != nil {
+			return askTheNext(time.Second) // an answer at once would be asked for again at once
+		}
 		if _, err := c.awaitEnd(r.ID, wait); err != nil {
 			return err
 		}

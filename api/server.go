@@ -26,7 +26,6 @@ const (
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 32 << 10
 	maxStreams    = 2000 // logs and runs that are followed, in all
-	stopGrace     = 5 * time.Second
 )
 
 // Config is what a Server is made of. Runtime is needed; the zero values of the others work.
@@ -37,6 +36,10 @@ type Config struct {
 	URL     string // base of links, without a final slash
 	Version string // of the program
 	Proxies []netip.Prefix
+
+	// Handover: the listener outlives this server, and another one goes on with it. Calls are then taken until
+	// Shutdown, and those that come later wait in the kernel for the next server.
+	Handover bool
 }
 
 // Server answers the HTTP API.
@@ -57,6 +60,8 @@ type Server struct {
 	throttle throttle
 	calls    *calls
 	streams  atomic.Int64
+	handover bool
+	conns    conns
 
 	backtests atomic.Int64 // under way
 
@@ -73,7 +78,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		rt: cfg.Runtime, log: log, base: cfg.URL, version: cfg.Version,
-		hosts: newHosts(cfg.Listen, cfg.URL, cfg.Proxies), byPath: map[string]*route{},
+		hosts: newHosts(cfg.Listen, cfg.URL, cfg.Proxies), byPath: map[string]*route{}, handover: cfg.Handover,
 	}
 	s.stopping, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
@@ -134,31 +139,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Serve answers calls on ln until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
 	s.loops.Go(func() { s.access.touchLoop(s.stopping) })
-	err := s.http.Serve(newCapped(ln))
-	if errors.Is(err, http.ErrServerClosed) {
+	end := s.conns.listen(ln)
+	err := s.http.Serve(newCapped(ln, &s.conns))
+	end()
+	if errors.Is(err, http.ErrServerClosed) || s.conns.hasLeft() {
 		return nil
 	}
 	return fmt.Errorf("serve %s: %w", ln.Addr(), err)
-}
-
-// Stop ends streams and waits, and takes no more calls but those of attempts, which may end in good
-// order, and probes.
-func (s *Server) Stop() { s.stop() }
-
-// Shutdown stops, closes the listener, and lets calls end in a few seconds, or until ctx ends.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.Stop()
-	grace, cancel := context.WithTimeout(ctx, stopGrace)
-	defer cancel()
-	err := s.http.Shutdown(grace)
-	if err != nil {
-		err = s.http.Close()
-	}
-	s.loops.Wait()
-	if touched := s.access.touch(context.WithoutCancel(ctx)); touched != nil {
-		s.log.Warn("when tokens were last used is not kept", "error", touched)
-	}
-	return err
 }
 
 // callerOf is the address of the caller, for the log.
@@ -189,6 +176,9 @@ func (s *Server) answered(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
+		if s.stopping.Err() != nil {
+			h.Set("Connection", "close") // so that whoever keeps it meets the next server with a new one
+		}
 		r := c.Request()
 		began := time.Now()
 		in := watchBody(c)

@@ -106,11 +106,8 @@ func (r *Runtime) Health(ctx context.Context) error {
 	if h := r.restored.Load(); h != nil {
 		return errors.New("the server is held: " + RestoredText(h) + ". Nothing starts until nightshift resume")
 	}
-	if late := r.lateTurn(); late > 0 {
-		return fmt.Errorf("the dispatcher stands still: no run has been given out for %s", late)
-	}
-	if late := r.lateTicks(); late > 0 {
-		return fmt.Errorf("the scheduling loop stands still: ticks of schedules should have been looked at %s ago", late)
+	if err := r.Turning(); err != nil {
+		return err
 	}
 	r.health.mu.Lock()
 	defer r.health.mu.Unlock()
@@ -125,6 +122,18 @@ func (r *Runtime) Health(ctx context.Context) error {
 	}
 	r.health.at = time.Now()
 	return r.health.err
+}
+
+// Turning says which loop stands still, so that only a restart helps; nil: none does. It asks no disk: one that
+// is full, or locked by another process, is no reason to end what is under way.
+func (r *Runtime) Turning() error {
+	if late := r.lateTurn(); late > 0 {
+		return fmt.Errorf("the dispatcher stands still: no run has been given out for %s", late)
+	}
+	if late := r.lateTicks(); late > 0 && r.restored.Load() == nil { // while it is held there is no such loop
+		return fmt.Errorf("the scheduling loop stands still: ticks of schedules should have been looked at %s ago", late)
+	}
+	return nil
 }
 
 // lateTurn is how long the dispatcher has stood still; 0: it does not.

@@ -200,7 +200,8 @@ func readToken() (string, error) {
 // Defaults of flags.
 const (
 	defaultDB     = "nightshift.db"
-	defaultServer = "http://127.0.0.1:8700"
+	defaultListen = "127.0.0.1:8700"
+	defaultServer = "http://" + defaultListen
 )
 
 func tokenPath(db string) string { return db + ".token" }

@@ -201,7 +201,7 @@ func (s *session) awaitGroup(c *client.Client, run wire.Run) error {
 	if !s.out.json {
 		fmt.Fprintf(s.stderr, "group %s%s\n", run.ID, standing(&run))
 	}
-	run, err := untilEnd(s.ctx, c, run.ID)
+	run, err := s.untilEnd(c, run.ID)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -131,7 +130,7 @@ func (s *session) await(c *client.Client, run wire.Run) error {
 			fmt.Fprintln(s.stderr) // what is printed stays the log, byte for byte
 		}
 	}
-	run, err := untilEnd(s.ctx, c, run.ID)
+	run, err := s.untilEnd(c, run.ID)
 	if err != nil {
 		return err
 	}
@@ -160,9 +159,13 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-func untilEnd(ctx context.Context, c *client.Client, id jobs.ID) (wire.Run, error) {
+// untilEnd waits for the end of a run, over a restart of the server too.
+func (s *session) untilEnd(c *client.Client, id jobs.ID) (run wire.Run, err error) {
 	for {
-		run, err := c.Run(ctx, id, longWait)
+		err = s.persist(func() (came bool, err error) {
+			run, err = c.Run(s.ctx, id, longWait)
+			return false, err
+		})
 		if err != nil || words.Ended(&run) {
 			return run, err
 		}

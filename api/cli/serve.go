@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"nightshift/api"
 	"nightshift/api/words"
@@ -57,7 +56,7 @@ type Kinds struct {
 
 type serveCmd struct {
 	DB            string        `name:"db" default:"nightshift.db" env:"NIGHTSHIFT_DB" placeholder:"FILE" help:"The database file (${env})."`
-	Listen        string        `default:"127.0.0.1:8700" env:"NIGHTSHIFT_LISTEN" placeholder:"ADDR" help:"Where to listen, ${default} unless told (${env})."`
+	Listen        string        `default:"127.0.0.1:8700" env:"NIGHTSHIFT_LISTEN" placeholder:"ADDR" help:"Where to listen, ${default} unless told (${env}). A socket that systemd hands over counts instead."`
 	URL           string        `name:"url" env:"NIGHTSHIFT_URL" placeholder:"URL" help:"Base of links and callbacks, as others reach the server (${env})."`
 	Scripts       string        `env:"NIGHTSHIFT_SCRIPTS" placeholder:"DIR|off" help:"Folder of scripts that jobs name by path; off: no scripts at all (${env})."`
 	ScriptUser    string        `env:"NIGHTSHIFT_SCRIPT_USER" placeholder:"USER" help:"Whom scripts run as whose job names no user; the server's own user unless told (${env})."`
@@ -138,6 +137,9 @@ func (cmd *serveCmd) Run(s *session) error {
 	sv := &serving{cmd: cmd, s: s}
 	sv.log = slog.New(hushed{newLogHandler(s.stderr, slog.Level(cmd.LogLevel)), &sv.shown})
 	defer sv.close()
+	if err := sv.meetSupervisor(); err != nil {
+		return err
+	}
 	if err := sv.open(); err != nil {
 		return err
 	}
@@ -153,6 +155,8 @@ type serving struct {
 	db    string // the resolved path
 	base  string // of links
 	ln    net.Listener
+	taken bool // another server goes on with ln: it was handed over
+	sup   *supervisor
 	st    store.Store
 	kinds Kinds
 	trace func() // ends the telling of traces; nil: none are told
@@ -171,7 +175,9 @@ func (sv *serving) open() (err error) {
 			return err
 		}
 	}
-	if sv.ln, err = net.Listen("tcp", cmd.Listen); err != nil {
+	if sv.taken {
+		cmd.Listen = sv.ln.Addr().String()
+	} else if sv.ln, err = net.Listen("tcp", cmd.Listen); err != nil {
 		return fmt.Errorf("listen on %s: %w", cmd.Listen, err)
 	}
 	local := "http://" + sv.address()
@@ -214,7 +220,7 @@ func (sv *serving) open() (err error) {
 	sv.rt.ServeAt(sv.base, local)
 	sv.srv, err = api.New(ctx, api.Config{
 		Runtime: sv.rt, Log: sv.log, Listen: cmd.Listen, URL: sv.base, Version: sv.s.parts.Version,
-		Proxies: cmd.proxies,
+		Proxies: cmd.proxies, Handover: sv.taken,
 	})
 	return err
 }
@@ -299,6 +305,7 @@ func (sv *serving) run() error {
 	sv.rt.Start()
 	served := make(chan error, 1)
 	go func() { served <- sv.srv.Serve(sv.ln) }()
+	sv.sup.follow(sv.ready, sv.rt.Turning)
 	sv.greet(saved)
 	var shown *show
 	if sv.cmd.RunAll {
@@ -323,88 +330,6 @@ func (sv *serving) run() error {
 			return fmt.Errorf("the server must restart to find out what is on disk: %w", err)
 		case err := <-served:
 			return errors.Join(err, sv.stop(nil))
-		}
-	}
-}
-
-// sameSignal is how long after the first signal another one counts as the same: some send it to
-// the process and then to its group.
-const sameSignal = 500 * time.Millisecond
-
-// stop ends everything: what is no call of an attempt at once, the attempts within their grace, which
-// the next signal cuts short, and callers that do not end by themselves soon after the last attempt.
-func (sv *serving) stop(signals <-chan os.Signal) error {
-	kill := make(chan struct{})
-	over := make(chan struct{})
-	defer close(over)
-	go sv.forceOn(signals, kill, over)
-	sv.srv.Stop()
-	err := sv.rt.Stop(kill)
-	calls, cutOff := context.WithTimeout(context.WithoutCancel(sv.s.ctx), lastAnswers)
-	defer cutOff()
-	if cut := sv.srv.Shutdown(calls); cut != nil {
-		sv.log.Warn("calls were cut off", "error", cut)
-	}
-	if err != nil {
-		sv.kinds.Close = nil // it would wait for the attempts
-		return err
-	}
-	err = sv.st.Close()
-	sv.st = nil
-	if err == nil {
-		sv.log.Info("stopped")
-	}
-	return err
-}
-
-// forceOn closes kill at the next signal, until over.
-func (sv *serving) forceOn(signals <-chan os.Signal, kill chan<- struct{}, over <-chan struct{}) {
-	began := time.Now()
-	for {
-		select {
-		case <-signals:
-			if time.Since(began) < sameSignal {
-				continue
-			}
-			sv.log.Warn("stopping at once")
-			close(kill)
-		case <-over:
-		}
-		return
-	}
-}
-
-// lastAnswers is how long calls may go on when the last attempt has ended.
-const lastAnswers = 300 * time.Millisecond
-
-// answersLeft is how long callers may still get their answers before the process exits.
-const answersLeft = time.Second
-
-// abandon leaves attempts and the database to the end of the process and the next start: nothing
-// is known of what is on disk. Callers are still answered.
-func (sv *serving) abandon() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(sv.s.ctx), answersLeft)
-	defer cancel()
-	if err := sv.srv.Shutdown(ctx); err != nil {
-		sv.log.Warn("calls were cut off", "error", err)
-	}
-	sv.kinds.Close, sv.st = nil, nil
-}
-
-// close gives back what open took.
-func (sv *serving) close() {
-	if sv.kinds.Close != nil {
-		sv.kinds.Close()
-	}
-	if sv.ln != nil {
-		_ = sv.ln.Close()
-	}
-	if sv.trace != nil {
-		sv.trace()
-	}
-	if sv.st != nil {
-		if err := sv.st.Close(); err != nil {
-			sv.log.Error("close the database", "error", err)
 		}
 	}
 }
