@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"regexp"
@@ -15,6 +16,9 @@ import (
 	"nightshift/api/wire"
 	"nightshift/jobs"
 )
+
+// maxUnread is how much of a refused body is taken in.
+const maxUnread = 64 << 20
 
 // maxConns bounds open connections, besides half of the files the process may open.
 const maxConns = 20_000
@@ -69,6 +73,7 @@ type countedConn struct {
 	called atomic.Bool // a call is under way: what is written is its answer
 	busy   atomic.Bool // the same, from its first byte on
 	used   atomic.Bool // a call has come
+	unread atomic.Bool // a body was refused: more of it may come
 }
 
 // Read reads, and notes that a call comes.
@@ -83,6 +88,9 @@ func (c *countedConn) Read(b []byte) (int, error) {
 
 // Close closes the connection.
 func (c *countedConn) Close() error {
+	if c.unread.Load() {
+		_ = c.CloseWrite()
+	}
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		c.all.remove(c)
@@ -91,12 +99,19 @@ func (c *countedConn) Close() error {
 	return err
 }
 
-// CloseWrite lets net/http end an answer before it closes: a reset could overtake it.
+// CloseWrite lets net/http end an answer before it closes: a reset could overtake it. That is what the rest of a refused
+// body would cause, so it is taken in for a moment; net/http does not where the call itself says Connection: close.
 func (c *countedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return nil
 	}
-	return nil
+	err := half.CloseWrite()
+	if c.unread.Swap(false) && err == nil {
+		_ = c.Conn.SetReadDeadline(time.Now().Add(unreadGrace))
+		_, _ = io.CopyN(io.Discard, c.Conn, maxUnread)
+	}
+	return err
 }
 
 // Write writes an answer.

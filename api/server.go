@@ -244,6 +244,9 @@ func (b *watchedBody) refused() {
 	}
 	b.c.Response().Header().Set("Connection", "close")
 	b.deadline(unreadGrace)
+	if conn, ok := b.c.Request().Context().Value(connKey{}).(*countedConn); ok {
+		conn.unread.Store(true)
+	}
 }
 
 // loggedPath is a path without what opens a door: /in/JOB/NAME/SECRET, also where somebody has spelled
