@@ -17,6 +17,14 @@ var errNoCgroup = errors.New("cgroup v2 is not mounted")
 
 // ownCgroup is the folder of the cgroup v2 that this process is in, cgroups(7).
 func ownCgroup() (string, error) {
+	folder, err := presentCgroup()
+	if filepath.Base(folder) == ownGroup { // where DelegateSubgroup= or an earlier start has put it
+		folder = filepath.Dir(folder)
+	}
+	return folder, err
+}
+
+func presentCgroup() (string, error) {
 	raw, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return "", errNoCgroup
@@ -25,11 +33,19 @@ func ownCgroup() (string, error) {
 	if err != nil {
 		return "", errNoCgroup
 	}
-	folder, err := cgroupFolder(string(raw), string(mounts))
-	if filepath.Base(folder) == ownGroup { // where DelegateSubgroup= or an earlier start has put it
-		folder = filepath.Dir(folder)
+	return cgroupFolder(string(raw), string(mounts))
+}
+
+// visitCgroup moves this process into a cgroup, and back when leave is called: what it starts in between stays there.
+func visitCgroup(folder string) (leave func() error, err error) {
+	home, err := presentCgroup()
+	if err != nil {
+		return nil, err
 	}
-	return folder, err
+	if err := put(filepath.Join(folder, "cgroup.procs"), "0"); err != nil {
+		return nil, err
+	}
+	return func() error { return put(filepath.Join(home, "cgroup.procs"), "0") }, nil
 }
 
 // cgroupFolder finds the line "0::PATH" in the text of /proc/PID/cgroup and where that path is

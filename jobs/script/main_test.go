@@ -41,6 +41,12 @@ func serve(source string) {
 	if os.Getenv("NO_CGROUP") != "" {
 		group = noCgroup
 	}
+	if os.Getenv("NO_CLONE3") != "" {
+		if err := refuseClone3(); err != nil {
+			fmt.Println("seccomp:", err)
+			os.Exit(1)
+		}
+	}
 	k, err := newKind(Config{Temp: os.Getenv("SERVER_TEMP")}, group)
 	if err != nil {
 		fmt.Println("new:", err)

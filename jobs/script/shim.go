@@ -103,9 +103,7 @@ func (s *shim) start() error {
 		keepCapabilities()
 	}
 	lower := raiseOOM()
-	pid, err := syscall.ForkExec(s.order.Path, s.order.Args, &syscall.ProcAttr{
-		Dir: s.order.Dir, Env: s.order.Env, Files: []uintptr{0, 1, 2}, Sys: sys,
-	})
+	pid, err := s.fork(sys)
 	lower()
 	if err != nil {
 		return err
@@ -113,6 +111,26 @@ func (s *shim) start() error {
 	s.script = pid
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	return dropOutput()
+}
+
+// fork starts the script, in its cgroup if it has one. That takes clone3(2), which is not to be had behind some filters,
+// such as that of RestrictNamespaces= of systemd: then this process goes there to fork it.
+func (s *shim) fork(sys *syscall.SysProcAttr) (pid int, err error) {
+	attr := &syscall.ProcAttr{Dir: s.order.Dir, Env: s.order.Env, Files: []uintptr{0, 1, 2}, Sys: sys}
+	pid, err = syscall.ForkExec(s.order.Path, s.order.Args, attr)
+	if !sys.UseCgroupFD || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+		return pid, err
+	}
+	leave, visitErr := visitCgroup(s.order.Cgroup)
+	if visitErr != nil {
+		return 0, err
+	}
+	sys.UseCgroupFD = false
+	pid, err = syscall.ForkExec(s.order.Path, s.order.Args, attr)
+	if left := leave(); left != nil && err == nil {
+		_ = killCgroup(s.order.Cgroup) // this process with it
+	}
+	return pid, err
 }
 
 // listen passes commands on until the server closes the pipe or dies.
