@@ -86,7 +86,7 @@ func (s *Server) serve(r *route) echo.HandlerFunc {
 		if s.routeOf(ec) != r {
 			return echo.ErrNotFound
 		}
-		if s.stopping.Err() != nil && !s.handover && !r.attempt && !r.probe {
+		if s.stopping.Err() != nil && !s.takesStill(r) {
 			return askTheNext(5 * time.Second)
 		}
 		c := &call{Context: ec, s: s, route: r}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -41,6 +42,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.log.Warn("when tokens were last used is not kept", "error", touched)
 	}
 	return err
+}
+
+// takesStill reports whether calls of a route are taken while the server stops. Where another one takes over that is all
+// of them but what would begin something in this one, or take longer than it has.
+func (s *Server) takesStill(r *route) bool {
+	return r.attempt || r.probe ||
+		s.handover && !strings.HasPrefix(r.path, "/v1/server/") && r.path != "/v1/backup"
 }
 
 // askTheNext refuses what only the next server can do.

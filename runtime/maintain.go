@@ -130,7 +130,7 @@ func (r *Runtime) Turning() error {
 	if late := r.lateTurn(); late > 0 {
 		return fmt.Errorf("the dispatcher stands still: no run has been given out for %s", late)
 	}
-	if late := r.lateTicks(); late > 0 && r.restored.Load() == nil { // held, it does not turn
+	if late := r.lateTicks(); late > 0 && r.restored.Load() == nil { // while it is held there is no such loop
 		return fmt.Errorf("the scheduling loop stands still: ticks of schedules should have been looked at %s ago", late)
 	}
 	return nil

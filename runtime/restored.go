@@ -75,10 +75,10 @@ func (r *Runtime) Resume(ctx context.Context, cancelWaiting bool, by store.By) (
 		if err := r.wrote(r.store.LetGo(ctx, by)); err != nil {
 			return cancelled, err
 		}
+		r.tickBy.Store(int64(r.clock.ran()))
 		r.restored.Store(nil)
 		r.log.Warn("the database is not held any more: work goes on", "by", by.Actor, "cancelled", cancelled)
 		if r.begun {
-			r.tickBy.Store(int64(r.clock.ran()))
 			r.firstBackup()
 			r.startUpkeep()
 		}

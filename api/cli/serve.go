@@ -316,7 +316,7 @@ func (sv *serving) run() error {
 	sv.rt.Start()
 	served := make(chan error, 1)
 	go func() { served <- sv.srv.Serve(sv.ln) }()
-	sv.sup.follow(sv.answers, sv.rt.Turning)
+	sv.sup.follow(sv.ready, sv.rt.Turning)
 	sv.greet(saved)
 	var shown *show
 	if sv.cmd.RunAll {

@@ -138,7 +138,7 @@ func (sup *supervisor) follow(ready func(context.Context) error, turning func() 
 	}
 }
 
-// awaitReady tells once the server takes work, as /readyz has it. Until then it says why not, and asks for time: the
+// awaitReady tells once the server is ready, as /readyz has it. Until then it says why not, and asks for time: the
 // server answers, and to start it once more would change nothing.
 func (sup *supervisor) awaitReady(ready func(context.Context) error) {
 	var told time.Time
@@ -148,7 +148,7 @@ func (sup *supervisor) awaitReady(ready func(context.Context) error) {
 		case sup.stopping.Err() != nil:
 			return
 		case err == nil:
-			sup.tell("READY=1", status("takes work"))
+			sup.tell("READY=1", status("serving"))
 			return
 		case time.Since(told) >= readyTold:
 			told = time.Now()
@@ -172,7 +172,7 @@ func (sup *supervisor) watch(turning func() error) {
 		case sup.stopping.Err() != nil || err == nil && well:
 			sup.tell("WATCHDOG=1")
 		case err == nil:
-			sup.tell("WATCHDOG=1", status("takes work again"))
+			sup.tell("WATCHDOG=1", status("well again"))
 		case well:
 			sup.log.Error("the watchdog is told nothing: the server is not well", "error", err)
 			sup.tell(status("not well: " + err.Error()))
@@ -223,9 +223,8 @@ func (sv *serving) meetSupervisor() (err error) {
 	return nil
 }
 
-// answers says whether the server is as whoever started it wanted: it takes work, or is held for somebody to look at it
-// first, who would wait for ever otherwise.
-func (sv *serving) answers(ctx context.Context) error {
+// ready says why the server is not; nil: it is. One that is held waits for a person, and not for the end of its start.
+func (sv *serving) ready(ctx context.Context) error {
 	if sv.rt.Restored() != nil {
 		return nil
 	}

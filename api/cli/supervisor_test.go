@@ -83,7 +83,7 @@ func TestSupervisorIsToldNothingGoodOfAServerThatIsNotWell(t *testing.T) {
 	}
 	until("nothing more is told", func(all string) bool { return strings.HasSuffix(all, "STATUS=not well: it stands still") })
 	stuck.Store(false)
-	until("it is well", func(all string) bool { return strings.Contains(all, "WATCHDOG=1\nSTATUS=takes work again") })
+	until("it is well", func(all string) bool { return strings.Contains(all, "WATCHDOG=1\nSTATUS=well again") })
 	stuck.Store(true)
 	until("it is stuck again", func(all string) bool { return strings.HasSuffix(all, "STATUS=not well: it stands still") })
 	sup.tellStopping()

@@ -330,7 +330,7 @@ func TestSupervisorIsToldHowTheServerIs(t *testing.T) {
 	}()
 	p := startWith(t, dir, []string{"NOTIFY_SOCKET=" + name, "WATCHDOG_USEC=300000"}, "--shutdown-grace", "60s")
 	p.put("env", doc{"script": doc{"source": "env; while [ ! -e " + filepath.Join(dir, "go") + " ]; do sleep 0.05; done"}})
-	p.until("it is ready", func() bool { return strings.Contains(told.String(), "READY=1\nSTATUS=takes work\n") })
+	p.until("it is ready", func() bool { return strings.Contains(told.String(), "READY=1\nSTATUS=serving\n") })
 	if status := p.call("GET", "/readyz", nil, nil); status != 200 {
 		t.Errorf("/readyz: %d", status)
 	}
