@@ -11,6 +11,7 @@ import (
 
 	"nightshift/api"
 	"nightshift/api/cli"
+	"nightshift/api/cli/doctor"
 	"nightshift/jobs"
 	"nightshift/jobs/mail"
 	"nightshift/jobs/script"
@@ -35,7 +36,10 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	parts := cli.Parts{Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, MakeTracer: makeTracer, FileSchema: api.FileSchema}
+	parts := cli.Parts{
+		Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, MakeTracer: makeTracer, FileSchema: api.FileSchema,
+		Peek: peek, Sendmail: mail.Sendmail, SQLite: sqlite.Version, Schema: sqlite.Schema(),
+	}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
 }
 
@@ -58,6 +62,19 @@ func versionText() string {
 
 func openStore(ctx context.Context, path string, log *slog.Logger) (store.Store, error) {
 	return sqlite.Open(ctx, path, sqlite.Config{Log: log, Now: jobs.TimeOf(time.Now())})
+}
+
+// peek reads a file that nobody serves.
+func peek(ctx context.Context, path string) doctor.Inside {
+	p, err := sqlite.Peek(ctx, path)
+	inside := doctor.Inside{Schema: p.Schema}
+	if p.Newest > 0 {
+		inside.Newest = time.UnixMilli(p.Newest)
+	}
+	if err != nil {
+		inside.Err = err.Error()
+	}
+	return inside
 }
 
 // makeTracer makes what tells the collector of the environment of runs; nil: it names none.

@@ -17,6 +17,7 @@ func (c *call) answerServer() error {
 	}
 	server := &wire.Server{
 		Version: c.s.version, Draining: c.s.rt.Draining(), Running: c.s.rt.Running(), Alerts: alerts,
+		Scripts: c.s.scripts,
 	}
 	if c.who.Jobs == nil {
 		if server.Database, err = c.database(); err != nil {

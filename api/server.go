@@ -37,6 +37,7 @@ type Config struct {
 	URL     string // base of links, without a final slash
 	Version string // of the program
 	Proxies []netip.Prefix
+	Scripts string // in a sentence: how scripts are kept apart; "": there are none
 }
 
 // Server answers the HTTP API.
@@ -45,6 +46,7 @@ type Server struct {
 	log      *slog.Logger
 	base     string
 	version  string
+	scripts  string // how they are kept apart
 	hosts    hosts
 	access   *access
 	echo     *echo.Echo
@@ -72,7 +74,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		rt: cfg.Runtime, log: log, base: cfg.URL, version: cfg.Version,
+		rt: cfg.Runtime, log: log, base: cfg.URL, version: cfg.Version, scripts: cfg.Scripts,
 		hosts: newHosts(cfg.Listen, cfg.URL, cfg.Proxies), byPath: map[string]*route{},
 	}
 	s.stopping, s.stop = context.WithCancel(context.WithoutCancel(ctx))

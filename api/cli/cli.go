@@ -57,6 +57,7 @@ type commands struct {
 	Audit        auditCmd        `cmd:"" help:"List who changed what, with the difference."`
 	Drain        drainCmd        `cmd:"" help:"Start no attempt until resume; wait until none runs."`
 	Import       importCmd       `cmd:"" help:"Print a job file made of a crontab, or of the crons of a vercel.json."`
+	Doctor       doctorCmd       `cmd:"" help:"Say what is wrong with the file, its folder, the disk, the clock and limits, and what to do."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`
 
 	Checkpoint checkpointCmd `cmd:"" help:"Inside a script: print or save what the next attempt starts from."`

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"nightshift/api"
+	"nightshift/api/cli/doctor"
 	"nightshift/jobs"
 	"nightshift/runtime"
 	"nightshift/store"
@@ -31,6 +32,12 @@ type Parts struct {
 	MakeTracer func(ctx context.Context, version string, log *slog.Logger) (t runtime.Tracer, close func(), err error)
 	// FileSchema is the JSON Schema of job files.
 	FileSchema func() ([]byte, error)
+
+	// What doctor tells of.
+	Peek     func(ctx context.Context, path string) doctor.Inside // of a file that nobody serves
+	Sendmail func() string                                        // the machine's; "": there is none
+	SQLite   func() string                                        // the version that is built in
+	Schema   int64                                                // the newest that is known
 }
 
 // KindConfig is what the flags say of kinds.
@@ -69,7 +76,8 @@ type serveCmd struct {
 	SMTP          string        `name:"smtp" env:"NIGHTSHIFT_SMTP" placeholder:"URL" help:"Mail server, such as smtp://user@mail.example.com:587 or smtps://mail.example.com, its password in NIGHTSHIFT_SMTP_PASSWORD; ?tls=none sends in clear. Else the machine's sendmail (${env})."`
 	MailFrom      string        `env:"NIGHTSHIFT_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail whose job names none (${env})."`
 	HeartbeatURL  string        `name:"heartbeat-url" env:"NIGHTSHIFT_HEARTBEAT_URL" placeholder:"URL" help:"Called every minute while the server is well, so that somebody notices when it is not (${env})."`
-	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
+	forceFlag     `embed:""`
+	TrustedProxy  []string `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
 
 	proxies []netip.Prefix
 }
@@ -169,9 +177,14 @@ func (sv *serving) open() (err error) {
 		sv.base = local
 	}
 	sv.db = resolved(cmd.DB)
+	facts := doctor.Probe(cmd.place(sv.s, sv.db))
+	if refusal := facts.Folder.Refusal(); refusal != "" && !facts.Force {
+		return errors.New(refusal)
+	}
 	if sv.st, err = sv.s.parts.OpenStore(ctx, sv.db, sv.log); err != nil {
 		return err
 	}
+	sv.tellWrong(facts)
 	keys, err := loadKeys(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))
 	if err != nil {
 		return err
@@ -204,7 +217,7 @@ func (sv *serving) open() (err error) {
 	sv.rt.ServeAt(sv.base, local)
 	sv.srv, err = api.New(ctx, api.Config{
 		Runtime: sv.rt, Log: sv.log, Listen: cmd.Listen, URL: sv.base, Version: sv.s.parts.Version,
-		Proxies: cmd.proxies,
+		Proxies: cmd.proxies, Scripts: sv.kinds.Level,
 	})
 	return err
 }

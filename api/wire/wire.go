@@ -147,6 +147,8 @@ type Server struct {
 	Draining bool   `json:"draining" doc:"It starts no attempt until resume or restart"`
 	Running  int    `json:"running" doc:"Attempts under way"`
 
+	Scripts string `json:"scripts" doc:"In a sentence: whom scripts run as and how they are kept apart; empty: the server runs none"`
+
 	Alerts   AlertState `json:"alerts"`
 	Database *Database  `json:"database" doc:"null: for a token that is narrowed to some jobs"`
 }
