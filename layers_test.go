@@ -43,7 +43,8 @@ var layers = []layer{
 	{dir: "api/wire", may: []string{"jobs"}},
 	{dir: "api/client", may: []string{"api/wire", "jobs"}, tests: []string{"..."}},
 	{dir: "api/words", may: []string{"api/wire", "jobs"}},
-	{dir: "api/cli", may: []string{"api/client", "api/words", "api/wire", "jobs"}, tests: []string{"..."}},
+	{dir: "api/cli/doctor", may: []string{"jobs"}},
+	{dir: "api/cli", may: []string{"api/client", "api/words", "api/wire", "jobs", "api/cli/doctor"}, tests: []string{"..."}},
 	{dir: "api/web", may: []string{"api/client", "api/words", "api/wire", "jobs"}, tests: []string{"..."}},
 	{dir: "scripts/...", may: []string{"..."}},
 	{dir: "examples/..."},
@@ -121,7 +122,7 @@ var fences = []fence{
 		imports: []string{"golang.org/x/sys/"},
 		in: []string{
 			"main.go", "runtime", "jobs/script/...", "jobs/mail/sendmail.go", "store/...",
-			"scripts/...", "api/cli/print.go", "api/cli/secrets.go",
+			"scripts/...", "api/cli/doctor", "api/cli/print.go", "api/cli/secrets.go",
 		},
 		tests: true, why: "the system is asked where processes, files and disks are handled",
 	},

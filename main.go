@@ -11,6 +11,7 @@ import (
 
 	"nightshift/api"
 	"nightshift/api/cli"
+	"nightshift/api/cli/doctor"
 	"nightshift/jobs"
 	"nightshift/jobs/mail"
 	"nightshift/jobs/script"
@@ -39,6 +40,7 @@ func main() {
 		Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, MakeTracer: makeTracer,
 		FileSchema: api.FileSchema,
 		Files:      cli.FileTools{Backup: sqlite.BackupFile, Verify: sqlite.Verify, Restore: restore},
+		Peek:       peek, Sendmail: mail.Sendmail, SQLite: sqlite.Version, Schema: sqlite.Schema(),
 	}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
 }
@@ -69,6 +71,19 @@ func openStore(ctx context.Context, cfg cli.StoreConfig) (store.Store, error) {
 func restore(ctx context.Context, backup, db string, now jobs.Time) (store.Verified, string, error) {
 	done, err := sqlite.Restore(ctx, backup, db, now)
 	return done.Verified, done.Moved, err
+}
+
+// peek reads a file that nobody serves.
+func peek(ctx context.Context, path string) doctor.Inside {
+	p, err := sqlite.Peek(ctx, path)
+	inside := doctor.Inside{Schema: p.Schema}
+	if p.Newest > 0 {
+		inside.Newest = time.UnixMilli(p.Newest)
+	}
+	if err != nil {
+		inside.Err = err.Error()
+	}
+	return inside
 }
 
 // makeTracer makes what tells the collector of the environment of runs; nil: it names none.

@@ -75,7 +75,7 @@ var samples = joined(map[sampleKey][]sample{
 	{id: "resume-job"}:                  {{"note", "", jobs.Raw(`{"note": "it has been moved"}`)}},
 	{id: "upgrade-runs"}:                {{"empty", "", jobs.Raw(`{}`)}},
 	{id: "drain", status: 200}: {{"drained", "", wire.Server{
-		Version: "1.0.0", Draining: true, Alerts: wire.AlertState{FailuresTold: true},
+		Version: "1.0.0", Draining: true, Scripts: sampleLevel, Alerts: wire.AlertState{FailuresTold: true},
 	}}},
 	{id: "drain"}:                    {{"empty", "", jobs.Raw(`{}`)}},
 	{id: "resume"}: {

@@ -172,6 +172,8 @@ func sampleToken() wire.Token {
 }
 
 // sampleSecret is what a token looks like, and the code of a link.
+const sampleLevel = "as nightshift; cgroup: each script has a cgroup of its own; what it leaves is killed with it at once"
+
 const sampleSecret = "ns_4fV1cZkq0n2m8TtYw5Jb9LhXs7Rd3Pu6Ae0Gi1Ko2Qs"
 
 func sampleSession() wire.Session {
@@ -267,7 +269,7 @@ var typeSamples = map[reflect.Type]func() any{
 		return wire.RotatedKey{Resealed: 4, Unreadable: []string{}}
 	},
 	reflect.TypeFor[wire.Server](): func() any {
-		return wire.Server{Version: "1.0.0", Running: 3, Alerts: wire.AlertState{FailuresTold: true}, Database: &wire.Database{
+		return wire.Server{Version: "1.0.0", Running: 3, Scripts: sampleLevel, Alerts: wire.AlertState{FailuresTold: true}, Database: &wire.Database{
 			Path: "/var/lib/nightshift/nightshift.db", Size: 84 << 20, Free: 3 << 20, Log: 4 << 20, DiskFree: 21 << 30, DiskTotal: 40 << 30,
 		}}
 	},

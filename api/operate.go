@@ -20,6 +20,7 @@ func (c *call) server() (*wire.Server, error) {
 	}
 	server := &wire.Server{
 		Version: c.s.version, Draining: c.s.rt.Draining(), Running: c.s.rt.Running(), Alerts: alerts,
+		Scripts: c.s.scripts,
 	}
 	if h := c.s.rt.Restored(); h != nil {
 		server.Restored = &wire.Restored{

@@ -40,6 +40,7 @@ type Config struct {
 	// Handover: the listener outlives this server, and another one goes on with it. Calls are then taken until
 	// Shutdown, and those that come later wait in the kernel for the next server.
 	Handover bool
+	Scripts  string // in a sentence: how scripts are kept apart; "": there are none
 }
 
 // Server answers the HTTP API.
@@ -48,6 +49,7 @@ type Server struct {
 	log      *slog.Logger
 	base     string
 	version  string
+	scripts  string // how they are kept apart
 	hosts    hosts
 	access   *access
 	echo     *echo.Echo
@@ -77,7 +79,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		rt: cfg.Runtime, log: log, base: cfg.URL, version: cfg.Version,
+		rt: cfg.Runtime, log: log, base: cfg.URL, version: cfg.Version, scripts: cfg.Scripts,
 		hosts: newHosts(cfg.Listen, cfg.URL, cfg.Proxies), byPath: map[string]*route{}, handover: cfg.Handover,
 	}
 	s.stopping, s.stop = context.WithCancel(context.WithoutCancel(ctx))

@@ -18,6 +18,9 @@ var zoneList string
 
 var zoneNames = sync.OnceValue(func() []string { return strings.Fields(zoneList) })
 
+// ZoneNames are all that LoadZone knows, sorted.
+func ZoneNames() []string { return slices.Clone(zoneNames()) }
+
 // zones are those that have been loaded. Only names of the list come in, so there is a bound.
 var zones struct {
 	sync.Mutex

@@ -60,6 +60,8 @@ type commands struct {
 	Restore      restoreCmd      `cmd:"" help:"Put a backup in the place of the database; what was there is kept."`
 	Verify       verifyCmd       `cmd:"" help:"Say whether a database or a backup is whole, and what is in it."`
 	Import       importCmd       `cmd:"" help:"Print a job file made of a crontab, or of the crons of a vercel.json."`
+	Doctor       doctorCmd       `cmd:"" help:"Say what is wrong with the file, its folder, the disk, the clock and limits, and what to do."`
+	Completion   completionCmd   `cmd:"" help:"Print a script by which bash, zsh or fish complete commands, flags and names."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`
 
 	Checkpoint checkpointCmd `cmd:"" help:"Inside a script: print or save what the next attempt starts from."`
@@ -77,6 +79,15 @@ type remoteFlags struct {
 	Token  string `env:"NIGHTSHIFT_TOKEN" placeholder:"TOKEN" help:"The token to call it with (${env}); else the file nightshift.db.token."`
 }
 
+// remoteOf is what the environment says of them.
+func remoteOf(env func(string) string) remoteFlags {
+	r := remoteFlags{Server: env("NIGHTSHIFT_SERVER"), Token: env("NIGHTSHIFT_TOKEN")}
+	if r.Server == "" {
+		r.Server = defaultServer
+	}
+	return r
+}
+
 // session is what a command works with.
 type session struct {
 	ctx    context.Context
@@ -86,23 +97,35 @@ type session struct {
 	remote remoteFlags
 }
 
-// Main runs the command line args (without the program's name) and gives the exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer, parts Parts) int {
-	var cmds commands
-	code := -1
-	parser, err := kong.New(&cmds,
+// newParser reads a command line into cmds.
+func newParser(cmds *commands, stdout, stderr io.Writer, exit func(code int)) *kong.Kong {
+	parser, err := kong.New(cmds,
 		kong.Name("nightshift"),
 		kong.Description("Runs jobs: webhooks, scripts, mails and groups of them, with retries by rule and a durable history."),
 		kong.Writers(stdout, stderr),
-		kong.Exit(func(c int) { code = c }),
+		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.UsageOnError(),
 	)
 	if err != nil {
 		panic(err) // a mistake in the structs above
 	}
+	return parser
+}
+
+// Main runs the command line args (without the program's name) and gives the exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer, parts Parts) int {
+	var cmds commands
+	code := -1
+	parser := newParser(&cmds, stdout, stderr, func(c int) { code = c })
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	s := &session{ctx: ctx, out: newPrinter(stdout, false), stderr: stderr, parts: parts}
+	if args[0] == completeWord {
+		s.remote = remoteOf(os.Getenv)
+		s.complete(parser.Model.Node, args[1:])
+		return exitDone
 	}
 	parsed, err := parser.Parse(numbersAreNoFlags(args))
 	if code >= 0 { // --help
@@ -112,9 +135,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer, parts Pa
 		fmt.Fprintf(stderr, "nightshift: %s\nTry %s --help.\n", err, calledAs())
 		return exitUsage
 	}
-	s := &session{
-		ctx: ctx, out: newPrinter(stdout, cmds.JSON), stderr: stderr, parts: parts, remote: cmds.Remote,
-	}
+	s.out, s.remote = newPrinter(stdout, cmds.JSON), cmds.Remote
 	return s.exit(parsed.Run(s))
 }
 

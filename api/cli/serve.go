@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"nightshift/api"
+	"nightshift/api/cli/doctor"
 	"nightshift/api/words"
 	"nightshift/jobs"
 	"nightshift/runtime"
@@ -33,6 +34,12 @@ type Parts struct {
 	Files      FileTools
 	// FileSchema is the JSON Schema of job files.
 	FileSchema func() ([]byte, error)
+
+	// What doctor tells of.
+	Peek     func(ctx context.Context, path string) doctor.Inside // of a file that nobody serves
+	Sendmail func() string                                        // the machine's; "": there is none
+	SQLite   func() string                                        // the version that is built in
+	Schema   int64                                                // the newest that is known
 }
 
 // StoreConfig is what the flags say of the database file.
@@ -84,7 +91,8 @@ type serveCmd struct {
 	BackupKeep    int           `default:"7" env:"NIGHTSHIFT_BACKUP_KEEP" placeholder:"N" help:"How many of these are kept, ${default} unless told (${env})."`
 	BackupDir     string        `env:"NIGHTSHIFT_BACKUP_DIR" placeholder:"DIR" help:"Folder of backups; backups beside the database unless told (${env})."`
 	UpgradeNoCopy bool          `name:"upgrade-without-copy" env:"NIGHTSHIFT_UPGRADE_WITHOUT_COPY" help:"Change an older file's schema without keeping a copy of it as backups/before-schema-N.db, for which there must be room (${env})."`
-	TrustedProxy  []string      `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
+	forceFlag     `embed:""`
+	TrustedProxy  []string `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
 
 	proxies []netip.Prefix
 }
@@ -194,11 +202,16 @@ func (sv *serving) open() (err error) {
 		sv.base = local
 	}
 	sv.db = resolved(cmd.DB)
+	facts := doctor.Probe(cmd.place(sv.s, sv.db))
+	if refusal := facts.Folder.Refusal(); refusal != "" && !facts.Force {
+		return errors.New(refusal)
+	}
 	if sv.st, err = sv.s.parts.OpenStore(ctx, StoreConfig{
 		Path: sv.db, NoUpgradeCopy: cmd.UpgradeNoCopy, Log: sv.log,
 	}); err != nil {
 		return err
 	}
+	sv.tellWrong(facts)
 	keys, err := loadKeys(keyPath(sv.db), os.Getenv("NIGHTSHIFT_KEY"))
 	if err != nil {
 		return err
@@ -231,7 +244,7 @@ func (sv *serving) open() (err error) {
 	sv.rt.ServeAt(sv.base, local)
 	sv.srv, err = api.New(ctx, api.Config{
 		Runtime: sv.rt, Log: sv.log, Listen: cmd.Listen, URL: sv.base, Version: sv.s.parts.Version,
-		Proxies: cmd.proxies, Handover: sv.taken,
+		Proxies: cmd.proxies, Handover: sv.taken, Scripts: sv.kinds.Level,
 	})
 	return err
 }

@@ -3,15 +3,28 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"nightshift/api"
+	"nightshift/api/cli/doctor"
 	"nightshift/jobs"
 	"nightshift/store"
 )
+
+// tellWrong logs what is wrong with the machine, the folder and the file.
+func (sv *serving) tellWrong(facts *doctor.Facts) {
+	for _, found := range doctor.AtStart(facts) {
+		level := slog.LevelWarn
+		if found.Level == doctor.Error {
+			level = slog.LevelError
+		}
+		sv.log.Log(sv.s.ctx, level, found.Found, "check", found.Check, "advice", found.Advice)
+	}
+}
 
 // The tokens that the server makes by itself, and who they were made by.
 const (

@@ -151,6 +151,8 @@ type Server struct {
 	// CancelledRuns is told by the resume that cancelled them.
 	CancelledRuns *int `json:"cancelled_runs,omitempty" doc:"Of a resume with cancel_waiting: how many runs it cancelled"`
 
+	Scripts string `json:"scripts" doc:"In a sentence: whom scripts run as and how they are kept apart; empty: the server runs none"`
+
 	Alerts   AlertState `json:"alerts"`
 	Database *Database  `json:"database" doc:"null: for a token that is narrowed to some jobs"`
 	Backups  *Backups   `json:"backups" doc:"null: none are made, or the token is narrowed to some jobs"`

@@ -62,7 +62,7 @@ func New(cfg Config) (*Kind, error) {
 		}
 		k.sendmail = cfg.Sendmail
 		if k.sendmail == "" {
-			k.sendmail = findSendmail()
+			k.sendmail = Sendmail()
 		}
 		return k, nil
 	}
@@ -84,7 +84,8 @@ func ownName() string {
 	return name
 }
 
-func findSendmail() string {
+// Sendmail is the machine's; "": it has none.
+func Sendmail() string {
 	for _, place := range []string{"/usr/sbin/sendmail", "/usr/lib/sendmail", "sendmail"} {
 		if path, err := exec.LookPath(place); err == nil {
 			return path
