@@ -14,16 +14,13 @@ import (
 
 const (
 	houseEvery = time.Minute
-	pruneStep  = 500
-	pruneSteps = 200 // in one round
-	pruneRest  = 20 * time.Millisecond
 
 	probeEvery  = 2 * time.Second
 	probeWithin = 5 * time.Second
 	lateTurn    = 30 * time.Second
 )
 
-// maintain prunes, checkpoints and lets held runs go, in one loop.
+// maintain folds statistics, checkpoints and lets held runs go, in one loop.
 func (r *Runtime) maintain() {
 	house := time.NewTicker(r.houseEvery)
 	defer house.Stop()
@@ -34,10 +31,9 @@ func (r *Runtime) maintain() {
 		case <-r.stopping.Done():
 			return
 		case <-house.C:
-			r.prune()
 			r.foldEnded()
 			r.letGoReadable()
-			idle := r.clock.ran()-time.Duration(r.lastWork.Load()) > houseEvery
+			idle := r.idle()
 			if idle && truncated {
 				continue
 			}
@@ -57,26 +53,8 @@ func (r *Runtime) wroteIdle(err error) error {
 	return err
 }
 
-// prune deletes what is past its time, in small steps that let others write in between.
-func (r *Runtime) prune() {
-	for range pruneSteps {
-		done, err := r.store.Prune(r.stopping, r.Now(), pruneStep)
-		if r.wroteIdle(err) != nil {
-			if r.stopping.Err() == nil {
-				r.log.Warn("pruning failed: tried again in a minute", "error", err)
-			}
-			return
-		}
-		if done {
-			return
-		}
-		select {
-		case <-time.After(pruneRest):
-		case <-r.stopping.Done():
-			return
-		}
-	}
-}
+// idle reports whether nothing was written for a minute.
+func (r *Runtime) idle() bool { return r.clock.ran()-time.Duration(r.lastWork.Load()) > houseEvery }
 
 // foldEnded joins old counts of what has ended, one job a step.
 func (r *Runtime) foldEnded() {

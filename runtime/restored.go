@@ -21,6 +21,7 @@ func (r *Runtime) startUpkeep() {
 	r.upkeep.Go(r.tick)
 	r.upkeep.Go(r.tellAlerts)
 	r.upkeep.Go(r.maintain)
+	r.upkeep.Go(r.prune)
 	r.upkeep.Go(r.backUp)
 	if r.cfg.Heartbeat != nil {
 		r.upkeep.Go(r.beat)

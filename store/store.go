@@ -113,13 +113,27 @@ type History interface {
 	// EventList is the list of them, newest first. As with Runs a page may hold fewer than asked
 	// for while there is a cursor to go on with.
 	EventList(ctx context.Context, f EventFilter, p Page) ([]Event, string, error)
-	// Prune looks at up to limit runs, oldest first from where it stopped, then at keys, and
-	// deletes those past their time; done: it has seen all and begins anew. A failure is kept
-	// until it was made good by a requeue that succeeded, and from then on as its job says. Events
-	// and the audit are kept for 90 days.
-	Prune(ctx context.Context, now jobs.Time, limit int) (done bool, err error)
+	// Prune looks at some runs, oldest first from where it stopped, then at keys and all else that is kept for a
+	// time, and deletes what is past it. Who calls it waits for one step before the next. A failure is kept until it
+	// was made good by a requeue that succeeded, and from then on as its job says. Events and the audit are kept for
+	// 90 days.
+	Prune(ctx context.Context, p PruneStep) (Pruned, error)
 	// Stats counts unfinished runs by state; states without runs are left out.
 	Stats(ctx context.Context) (map[jobs.State]int, error)
+}
+
+// PruneStep is a step of History.Prune.
+type PruneStep struct {
+	Now   jobs.Time
+	Limit int // rows that are looked at
+	// Enough is asked between two runs that go, with others waiting to write: true ends the step. nil: it goes on.
+	Enough func() bool
+}
+
+// Pruned says what a step of History.Prune did.
+type Pruned struct {
+	Done bool // it has seen all: the next step begins anew
+	Runs int  // that are gone
 }
 
 // Ledger is what is only ever added to, and facts about the file.
@@ -138,8 +152,10 @@ type Ledger interface {
 	Probe(ctx context.Context, now jobs.Time) error
 	// Size is how large the file is.
 	Size(ctx context.Context) (FileSize, error)
-	// Tidy does small upkeep: a checkpoint, freeing pages. idle: nothing was written for a minute.
+	// Tidy does small upkeep: a checkpoint. idle: nothing was written for a minute.
 	Tidy(ctx context.Context, idle bool) error
+	// Shrink gives up to so many free pages back to the file system, where there are some.
+	Shrink(ctx context.Context, pages int) error
 }
 
 // FileSize is how large the file of a store is, in bytes.

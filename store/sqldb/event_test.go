@@ -89,9 +89,9 @@ func (e *told) list(f store.EventFilter, limit int) string {
 func (e *told) prune(at jobs.Time) (steps int) {
 	e.t.Helper()
 	for done := false; !done; steps++ {
-		var err error
-		done, err = e.Prune(e.t.Context(), at, 3)
+		out, err := e.Prune(e.t.Context(), store.PruneStep{Now: at, Limit: 3})
 		check(e.t, err)
+		done = out.Done
 	}
 	return steps
 }

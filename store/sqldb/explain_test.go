@@ -206,7 +206,9 @@ var index = map[string]string{
 	// prune
 	"selectEventTimes":         "events USING INTEGER PRIMARY KEY (rowid>?)",
 	"deleteEvents":             "events USING INTEGER PRIMARY KEY (rowid<?)",
-	"selectPruneRuns":          "runs_job (job=? AND rowid>? AND rowid<?)",
+	"selectPruneRuns":          "runs USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+	"selectPruneRun":           "runs USING INTEGER PRIMARY KEY (rowid=?)",
+	"selectRevisions":          "jobs USING INTEGER PRIMARY KEY (rowid>?)",
 	"selectOldKeys":            "keys_until",
 	"deleteKey":                "PRIMARY KEY (job=? AND sort=? AND key=?)",
 	"deleteAttempts":           "PRIMARY KEY (run=?)",

@@ -2,23 +2,19 @@ package sqldb
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"time"
 
 	"nightshift/jobs"
+	"nightshift/store"
 )
 
 const (
-	selectPruneJob = `SELECT id, doc FROM jobs WHERE id >= $1 ORDER BY id LIMIT 1`
-	endedColumns   = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to,
+	endedColumns = `seq, tail, state, finished_at, dealt_at, requeued_from, requeued_to,
     continues, parent, members`
 	endedColumnCount = 10
 	selectEnded      = `SELECT ` + endedColumns + ` FROM runs WHERE seq = $1`
-	selectPruneRuns  = `
-SELECT ` + endedColumns + ` FROM runs
-WHERE job = $1 AND seq > $2 AND seq < $3 ORDER BY seq LIMIT $4`
-	selectOldKeys = `
+	selectOldKeys    = `
 SELECT until, job, sort, key, run FROM keys
 WHERE until <= $1 AND (until, job, sort, key) > ($2, $3, $4, $5)
 ORDER BY until, job, sort, key LIMIT $6`
@@ -49,11 +45,10 @@ WHERE CAST(meta.value AS INTEGER) < CAST(excluded.value AS INTEGER)`
 	retainAudit = 90 * 24 * time.Hour
 )
 
-// pruneCursor is how far pruning has come: the runs of one job after the other, then keys, lanes,
-// gates, ticks, checkpoints, groups of failures, orders and events.
+// pruneCursor is how far pruning has come: the runs, then keys, lanes, gates, ticks, checkpoints, groups of
+// failures, orders, events and the audit.
 type pruneCursor struct {
-	job, seq    int64
-	keys        bool
+	runs        bool
 	key         oldKey
 	lanes       bool
 	lane        int64
@@ -66,6 +61,7 @@ type pruneCursor struct {
 	group, bulk int64
 	failures    bool
 	event       int64
+	events      bool
 }
 
 // oldKey is a key past its time.
@@ -101,165 +97,107 @@ func readEnded(tx Tx, seq int64) (e endedRun, err error) {
 }
 
 // Prune implements store.History. It looks at up to limit rows from where it stopped, so that
-// each step is short and rows that stay are not looked at over and over.
-func (s *Store) Prune(ctx context.Context, now jobs.Time, limit int) (done bool, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		done = false
-		at, left := s.pruned, limit
-		for left > 0 && !at.keys {
-			looked, err := s.pruneNextJob(tx, &at, now, left)
-			if err != nil {
-				return err
-			}
-			left -= max(looked, 1)
-		}
-		if left > 0 && !at.lanes {
-			looked, err := pruneKeys(tx, &at, now, left)
-			if err != nil {
-				return err
-			}
-			at.lanes = looked < left
-			left -= looked
-		}
-		if left > 0 && at.lanes && !at.swept {
-			var err error
-			if at.swept, err = s.sweep(tx, &at, now, left); err != nil {
-				return err
-			}
-		}
-		if since := now.Sub(s.ticksPruned); since >= 0 && since < pruneTicksEvery {
-			at.ticks = at.swept
-		}
-		if left > 0 && at.swept && !at.ticks {
-			var err error
-			if left, err = pruneTicks(tx, &at, now, left); err != nil {
-				return err
-			}
-			if at.ticks {
-				s.ticksPruned = now
-				if err := s.pruneStreaks(tx, now); err != nil {
-					return err
-				}
-			}
-		}
-		if left > 0 && at.ticks && !at.checkpoints {
-			looked, err := pruneCheckpoints(tx, &at, now, left)
-			if err != nil {
-				return err
-			}
-			at.checkpoints = looked < left
-			left -= looked
-		}
-		if left > 0 && at.checkpoints && !at.failures {
-			looked, err := pruneFailures(tx, &at, now, left)
-			if err != nil {
-				return err
-			}
-			at.failures = looked < left
-			left -= looked
-		}
-		if left > 0 && at.failures {
-			var err error
-			if done, err = pruneEvents(tx, &at, now, left); err != nil {
-				return err
-			}
-		}
-		s.pruned = at
-		if !done {
-			return nil
-		}
-		s.pruned = pruneCursor{}
-		_, err := tx.Exec(deleteOldAudit, int64(now.Add(-retainAudit)), limit)
+// each step is short.
+func (s *Store) Prune(ctx context.Context, p store.PruneStep) (out store.Pruned, err error) {
+	if p.Enough == nil {
+		p.Enough = func() bool { return false }
+	}
+	if !s.pruned.runs {
+		out.Runs, err = s.pruneRuns(ctx, &p)
+		return out, err
+	}
+	var at pruneCursor
+	err = s.write(ctx, func(tx Tx) (err error) {
+		at = s.pruned
+		out.Done, err = s.pruneOthers(tx, &at, p.Now, p.Limit)
 		return err
 	})
-	return done, err
+	if err != nil {
+		return store.Pruned{}, err
+	}
+	if s.pruned = at; out.Done {
+		s.pruned, s.runs.begun = pruneCursor{}, false
+	}
+	return out, nil
 }
 
-// pruneNextJob looks at up to limit runs of the job the cursor is at, oldest first.
-func (s *Store) pruneNextJob(
-	tx Tx, at *pruneCursor, now jobs.Time, limit int,
-) (looked int, err error) {
-	var job int64
-	var doc []byte
-	found, err := one(tx, selectPruneJob, func(r Row) { job, doc = r.Int(0), r.Bytes(1) }, at.job)
-	if err != nil || !found {
-		at.keys = !found
-		return 0, err
-	}
-	if job > at.job {
-		at.job, at.seq = job, 0
-	}
-	j, err := jobs.ParseDocument(doc)
-	if err != nil {
-		return 0, err
-	}
-	keep := j.Retain.Durations()
-	shortest := min(keep.Succeeded, keep.Cancelled, keep.Failed)
-	// Ids hold the time of creation, so what is too young to have been kept long enough is not
-	// looked at; but what the clock gave an id in the future is.
-	old, present := int64(max(now.Add(-shortest)+1, 0))<<12, int64(now+1)<<12
-	if at.seq < old {
-		if looked, err = s.pruneRuns(tx, at, keep, now, min(old, present), limit); err != nil ||
-			looked == limit {
-			return looked, err
+// pruneRuns looks at the next runs, and deletes those of them that are past their time.
+func (s *Store) pruneRuns(ctx context.Context, p *store.PruneStep) (gone int, err error) {
+	r := &s.runs
+	if !r.begun {
+		if err := r.begin(ctx, s.db, p.Now); err != nil {
+			return 0, err
 		}
 	}
-	at.seq = max(at.seq, present-1)
-	more, err := s.pruneRuns(tx, at, keep, now, math.MaxInt64, limit-looked)
-	if looked += more; err == nil && looked < limit {
-		at.job, at.seq = job+1, 0
+	end := false
+	if len(r.found) == 0 {
+		if end, err = r.look(ctx, s.db, p.Limit); err != nil {
+			return 0, err
+		}
 	}
-	return looked, err
+	if len(r.found) > 0 {
+		return s.pruneFound(ctx, p.Enough)
+	}
+	s.pruned.runs = end
+	return 0, nil
 }
 
-func (s *Store) pruneRuns(
-	tx Tx, at *pruneCursor, keep jobs.Retention, now jobs.Time, before int64, limit int,
-) (looked int, err error) {
-	var rows []endedRun
-	err = tx.Query(selectPruneRuns, func(r Row) error {
-		rows = append(rows, endedRun{})
-		rows[len(rows)-1].read(r)
-		return nil
-	}, at.job, at.seq, before, limit)
-	if err != nil {
-		return 0, err
-	}
-	last := int64(0)
-	for _, row := range rows {
-		at.seq = row.id.Seq()
-		if !row.outlived(keep, now) {
-			continue
-		}
-		needed, err := neededByGroup(tx, &row)
+// pruneOthers looks at up to limit rows of all that is not a run; done: it has seen all.
+func (s *Store) pruneOthers(tx Tx, at *pruneCursor, now jobs.Time, limit int) (done bool, err error) {
+	left := limit
+	if !at.lanes {
+		looked, err := pruneKeys(tx, at, now, left)
 		if err != nil {
-			return 0, err
+			return false, err
 		}
-		if needed {
-			continue
-		}
-		last = at.seq
-		if err := s.removeRun(tx, row); err != nil {
-			return 0, err
+		at.lanes = looked < left
+		left -= looked
+	}
+	if left > 0 && at.lanes && !at.swept {
+		if at.swept, err = s.sweep(tx, at, now, left); err != nil {
+			return false, err
 		}
 	}
-	if last != 0 {
-		err = keepFloor(tx, last)
+	if since := now.Sub(s.ticksPruned); since >= 0 && since < pruneTicksEvery {
+		at.ticks = at.swept
 	}
-	return len(rows), err
-}
-
-// outlived reports whether a run has been kept as long as its job says. A failure that nobody has
-// dealt with never has.
-func (e *endedRun) outlived(keep jobs.Retention, now jobs.Time) bool {
-	switch e.state {
-	case jobs.Succeeded:
-		return e.finished <= now.Add(-keep.Succeeded)
-	case jobs.Cancelled:
-		return e.finished <= now.Add(-keep.Cancelled)
-	case jobs.Failed:
-		return e.dealt != 0 && e.dealt <= now.Add(-keep.Failed)
+	if left > 0 && at.swept && !at.ticks {
+		if left, err = pruneTicks(tx, at, now, left); err != nil {
+			return false, err
+		}
+		if at.ticks {
+			s.ticksPruned = now
+			if err := s.pruneStreaks(tx, now); err != nil {
+				return false, err
+			}
+		}
 	}
-	return false
+	if left > 0 && at.ticks && !at.checkpoints {
+		looked, err := pruneCheckpoints(tx, at, now, left)
+		if err != nil {
+			return false, err
+		}
+		at.checkpoints = looked < left
+		left -= looked
+	}
+	if left > 0 && at.checkpoints && !at.failures {
+		looked, err := pruneFailures(tx, at, now, left)
+		if err != nil {
+			return false, err
+		}
+		at.failures = looked < left
+		left -= looked
+	}
+	if left > 0 && at.failures && !at.events {
+		if at.events, err = pruneEvents(tx, at, now, left); err != nil || !at.events {
+			return false, err
+		}
+	}
+	if left == 0 || !at.events {
+		return false, nil
+	}
+	gone, err := tx.Exec(deleteOldAudit, int64(now.Add(-retainAudit)), left)
+	return gone < int64(left), err
 }
 
 // removeRun deletes all that belongs to a run.

@@ -24,6 +24,7 @@ type Store struct {
 	laneByID map[int64]*laneRow
 	specs    map[specKey]*pinned
 	pruned   pruneCursor
+	runs     runPruner // of who prunes
 	// ticksPruned is when all schedules were last looked at for old ticks.
 	ticksPruned jobs.Time
 	saves       saves // whether any checkpoint is kept
@@ -103,6 +104,9 @@ func (s *Store) Size(ctx context.Context) (store.FileSize, error) { return s.db.
 
 // Tidy implements store.Ledger.
 func (s *Store) Tidy(ctx context.Context, idle bool) error { return s.db.Tidy(ctx, idle) }
+
+// Shrink implements store.Ledger.
+func (s *Store) Shrink(ctx context.Context, pages int) error { return s.db.Shrink(ctx, pages) }
 
 // OnEvents implements store.History.
 func (s *Store) OnEvents(fn func()) { s.onEvents = fn }

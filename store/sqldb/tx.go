@@ -29,11 +29,13 @@ type DB interface {
 	Size(ctx context.Context) (store.FileSize, error)
 	// OnCommit is called in the writer's turn, before a commit; what it gives, after it.
 	OnCommit(fn func() (done func()))
-	// Tidy checkpoints and frees pages.
+	// Tidy checkpoints.
 	Tidy(ctx context.Context, idle bool) error
 	// Backup and Copy are those of store.Copies.
 	Backup(ctx context.Context, dest string, now jobs.Time) (store.Copy, error)
 	Copy(ctx context.Context, path string) (store.Copy, error)
+	// Shrink gives free pages back.
+	Shrink(ctx context.Context, pages int) error
 	Close() error
 }
 

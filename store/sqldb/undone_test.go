@@ -162,10 +162,10 @@ type pruning struct {
 	now *atomic.Bool
 }
 
-func (p pruning) Prune(ctx context.Context, now jobs.Time, limit int) (bool, error) {
+func (p pruning) Prune(ctx context.Context, step store.PruneStep) (store.Pruned, error) {
 	p.now.Store(true)
 	defer p.now.Store(false)
-	return p.Store.Prune(ctx, now, limit)
+	return p.Store.Prune(ctx, step)
 }
 
 func TestAStoreWhoseWritesAreUndoneNowAndThenDoesTheSame(t *testing.T) {

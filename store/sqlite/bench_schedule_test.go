@@ -175,9 +175,9 @@ func BenchmarkPruneSchedules(b *testing.B) {
 	for b.Loop() {
 		at = at.Add(time.Minute)
 		for done := false; !done; {
-			var err error
-			done, err = s.Prune(context.Background(), at, 500)
+			out, err := s.Prune(context.Background(), store.PruneStep{Now: at, Limit: 500})
 			check(b, err)
+			done = out.Done
 		}
 	}
 }

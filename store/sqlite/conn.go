@@ -149,6 +149,16 @@ func (c *conn) Exec(query string, args ...driver.Value) (int64, error) {
 	return res.RowsAffected()
 }
 
+// once executes a statement that is not kept: its text is another one each time.
+func (c *conn) once(query string) error {
+	_, err := c.Exec(query)
+	if s := c.stmts[query]; s != nil {
+		delete(c.stmts, query)
+		err = errors.Join(err, s.close())
+	}
+	return err
+}
+
 // Query implements sqldb.Tx.
 func (c *conn) Query(query string, each func(sqldb.Row) error, args ...driver.Value) (err error) {
 	s, err := c.prepare(query)

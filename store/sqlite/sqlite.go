@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -312,12 +313,17 @@ func (d *db) OnWake(fn func()) { d.w.onWake = fn }
 // OnCommit has fn called around each commit; it is given before anything is written.
 func (d *db) OnCommit(fn func() (done func())) { d.w.onCommit = fn }
 
-// Tidy implements sqldb.DB: gives free pages back, checkpoints, and cuts the WAL when idle.
+// Shrink implements sqldb.DB. The last pages of the file move to where some are free, and the file is cut: it is as
+// much writing as the pages are large.
+func (d *db) Shrink(ctx context.Context, pages int) error {
+	return d.w.do(ctx, &call{tidy: func(c *conn) error {
+		return c.once("PRAGMA incremental_vacuum(" + strconv.Itoa(pages) + ")")
+	}})
+}
+
+// Tidy implements sqldb.DB: checkpoints, and cuts the WAL when idle.
 func (d *db) Tidy(ctx context.Context, idle bool) error {
 	return d.w.do(ctx, &call{tidy: func(c *conn) error {
-		if _, err := c.Exec("PRAGMA incremental_vacuum(1000)"); err != nil {
-			return err
-		}
 		if !idle {
 			return checkpoint(c, "PASSIVE")
 		}

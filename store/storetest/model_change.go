@@ -142,28 +142,26 @@ func (m *model) forget(r *modelRun) {
 	newest.Continues = max(newest.Continues, r.Continues)
 }
 
-// prune is a whole round: job after job, oldest first, then keys and checkpoints. Runs whose id was made within
-// the shortest time that something is kept are not looked at.
+// prune is a whole round: run after run, oldest first, then keys and checkpoints. Runs whose id was made within
+// the shortest time that something of their job is kept are not looked at.
 func (m *model) prune(now jobs.Time) {
-	for _, j := range m.jobs {
-		keep := j.doc.Retain.Durations()
+	for _, r := range m.sorted(func(*modelRun) bool { return true }) {
+		keep := m.job(r.Job).doc.Retain.Durations()
 		young := now.Add(-min(keep.Succeeded, keep.Cancelled, keep.Failed))
-		for _, r := range m.sorted(func(r *modelRun) bool { return r.Job == j.name }) {
-			if at := idTime(r.ID); at > young && at <= now {
-				continue
-			}
-			end, kept := r.FinishedAt, time.Duration(0)
-			switch r.State {
-			case jobs.Succeeded:
-				kept = keep.Succeeded
-			case jobs.Cancelled:
-				kept = keep.Cancelled
-			case jobs.Failed:
-				end, kept = r.dealing.at, keep.Failed
-			}
-			if r.State.Terminal() && end != 0 && end <= now.Add(-kept) {
-				m.forget(r)
-			}
+		if at := idTime(r.ID); at > young && at <= now {
+			continue
+		}
+		end, kept := r.FinishedAt, time.Duration(0)
+		switch r.State {
+		case jobs.Succeeded:
+			kept = keep.Succeeded
+		case jobs.Cancelled:
+			kept = keep.Cancelled
+		case jobs.Failed:
+			end, kept = r.dealing.at, keep.Failed
+		}
+		if r.State.Terminal() && end != 0 && end <= now.Add(-kept) {
+			m.forget(r)
 		}
 	}
 	for name, k := range m.keys {

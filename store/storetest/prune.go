@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"nightshift/jobs"
@@ -11,9 +13,9 @@ import (
 func prune(w *world) {
 	w.Helper()
 	for range 100_000 {
-		done, err := w.Prune(w.ctx, w.now, 7)
+		out, err := w.Prune(w.ctx, store.PruneStep{Now: w.now, Limit: 7})
 		w.check(err)
-		if done {
+		if out.Done {
 			return
 		}
 	}
@@ -126,22 +128,85 @@ var pruneClaims = []claim{
 		prune(w)
 		equal(w, "audit", actions(audit(w)), "put b ")
 	}},
+	{"MuchOldAuditIsPrunedInOneRound", func(w *world) {
+		for i := range 30 {
+			w.check(w.Note(w.ctx, w.by(), "test", "server", fmt.Sprint(i)))
+		}
+		w.tick(91 * day)
+		prune(w)
+		equal(w, "audit", actions(audit(w)), "")
+	}},
+	{"WhatStaysIsLookedAtAgainWhenItChanges", pruneAgain},
 	{"EachStepLooksAtFewRows", func(w *world) {
 		w.put(webhook("a", "", `,"retain":{"succeeded":"1s"}`))
 		w.enqueueN(100, "a")
 		w.drain()
 		w.tick(time.Hour)
-		_, err := w.Prune(w.ctx, w.now, 1) // the job of groups that no job describes is the first
-		w.check(err)
 		for left := 100; left > 0; left -= 10 {
 			equal(w, "runs", len(allRuns(w, store.RunFilter{}, 1000)), left)
-			done, err := w.Prune(w.ctx, w.now, 10)
+			out, err := w.Prune(w.ctx, store.PruneStep{Now: w.now, Limit: 10})
 			w.check(err)
-			equal(w, "done", done, false)
+			equal(w, "pruned", out, store.Pruned{Runs: 10})
 		}
 		prune(w)
 		equal(w, "runs", len(allRuns(w, store.RunFilter{}, 1000)), 0)
 	}},
+}
+
+// pruneAgain goes through runs of all sorts time and again while they change: what was seen before is not to be
+// believed longer than it holds.
+func pruneAgain(w *world) {
+	w.put(webhook("a", "", `,"retain":{"succeeded":"1h","cancelled":"2h","failed":"3h"}`))
+	w.put(webhook("b", "", `,"retain":{"succeeded":"10d"}`))
+	gone := func(id jobs.ID, want bool) {
+		w.Helper()
+		_, err := w.Run(w.ctx, id)
+		equal(w, "gone", errors.Is(err, store.ErrNotFound), want)
+	}
+	ids := w.enqueueN(30, "a")
+	for range 29 {
+		w.succeed(w.takeOne())
+	}
+	failed := w.takeOne()
+	w.fail(failed)
+	stays := w.enqueueN(30, "b")
+	w.drain()
+	last := w.enqueue("a").ID
+	waits := w.enqueue("a", dueIn(30*time.Hour)).ID
+	prune(w)
+	w.tick(time.Hour)
+	prune(w)
+	gone(ids[0], true)
+	gone(ids[28], true)
+	for _, id := range append(stays, last, waits, failed.Run.ID) {
+		gone(id, false)
+	}
+	w.succeed(w.takeOne()) // the last, after a look at it
+	w.resolve(failed.Run.ID, "")
+	w.tick(time.Hour - time.Millisecond)
+	prune(w)
+	gone(last, false)
+	w.tick(time.Millisecond)
+	prune(w)
+	gone(last, true)
+	gone(failed.Run.ID, false)
+	w.tick(2 * time.Hour)
+	prune(w)
+	gone(failed.Run.ID, true)
+	w.cancel(waits)
+	w.tick(2*time.Hour - time.Millisecond)
+	prune(w)
+	gone(waits, false)
+	w.tick(time.Millisecond)
+	prune(w)
+	gone(waits, true)
+	// A shorter time counts for what was looked at before.
+	gone(stays[29], false)
+	w.put(webhook("b", "", `,"retain":{"succeeded":"1h"}`))
+	prune(w)
+	for _, id := range stays {
+		gone(id, true)
+	}
 }
 
 func pruneStates(w *world) {
