@@ -216,10 +216,11 @@ func TestStreamOfEventsSaysWhatIsNotKeptAnyMore(t *testing.T) {
 	ts := withEvents(t, 2)
 	later := ts.rt.Now().Add(91 * 24 * time.Hour)
 	for done := false; !done; {
-		var err error
-		if done, err = ts.rt.Store().Prune(t.Context(), later, 100); err != nil {
+		out, err := ts.rt.Store().Prune(t.Context(), store.PruneStep{Now: later, Limit: 100})
+		if err != nil {
 			t.Fatal(err)
 		}
+		done = out.Done
 	}
 	// All are gone.
 	none := ts.followEvents(t, "", "Last-Event-ID", "1")

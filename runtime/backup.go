@@ -66,9 +66,12 @@ type BackupState struct {
 type backups struct {
 	making sync.Mutex    // held while a copy is made: two at once would take the room of two
 	lock   *os.File      // of Dir
-	began  time.Duration // clock.ran when the newest copy was begun, which holds what was written until then
-	ended  time.Duration
-	first  time.Duration // clock.ran of the first change that no copy holds; 0: there is none
+	made   bool          // by this process
+	began  time.Duration // clock.ran when that was, which holds what was written until then
+	ended  time.Duration // of the last try
+	behind bool          // something was written since
+	first  time.Duration // clock.ran when that was noticed
+	well   bool          // it is noted that latest.db is not stale
 
 	mu    sync.Mutex
 	state BackupState
@@ -169,8 +172,8 @@ func (r *Runtime) backUp() {
 func (r *Runtime) backUpDue() {
 	c, b := &r.cfg.Backups, &r.backups
 	now := r.clock.ran()
-	if b.first == 0 && r.changedSince(b.began) {
-		b.first = now
+	if !b.behind && r.changed() {
+		b.behind, b.first = true, now
 	}
 	state := r.Backups()
 	if state.Failed != "" && now-b.ended < backupAgain {
@@ -179,7 +182,7 @@ func (r *Runtime) backUpDue() {
 	fresh := true
 	wait := max(c.Snapshot, snapshotRest*state.Took)
 	dated := r.datedDue()
-	if c.Snapshot > 0 && b.first != 0 && (b.began == 0 || now-b.ended >= wait || dated) || dated && c.Snapshot <= 0 {
+	if c.Snapshot > 0 && b.behind && (!b.made || now-b.ended >= wait || dated) || dated && c.Snapshot <= 0 {
 		fresh = r.snapshot(r.stopping)
 	}
 	if dated && fresh && r.stopping.Err() == nil {
@@ -189,9 +192,9 @@ func (r *Runtime) backUpDue() {
 	}
 }
 
-// changedSince reports whether something was written since; at the start of a process nobody knows.
-func (r *Runtime) changedSince(began time.Duration) bool {
-	return began == 0 || time.Duration(r.lastWork.Load()) >= began
+// changed reports whether something was written since the newest copy; at the start of a process nobody knows.
+func (r *Runtime) changed() bool {
+	return !r.backups.made || time.Duration(r.lastWork.Load()) > r.backups.began
 }
 
 // snapshot publishes a copy, and tells where it could not.
@@ -212,15 +215,18 @@ func (r *Runtime) snapshot(ctx context.Context) bool {
 		}
 		return false
 	}
-	b.began, b.ended, b.first = began, r.clock.ran(), 0
+	failed := !b.made || r.Backups().Failed != ""
+	b.made, b.began, b.ended, b.behind = true, began, r.clock.ran(), false
 	b.set(func(s *BackupState) {
 		s.Took = b.ended - began
 		if s.Failed, s.Failing = "", 0; name == LatestName {
 			s.AsOf, s.Size, s.Stale = copied.AsOf, copied.Size, false
 		}
 	})
-	if _, err := r.store.TellStanding(r.base, jobs.EventBackupFailed, nil); r.wroteIdle(err) != nil {
-		r.log.Warn("that backups are made again could not be noted", "error", err)
+	if failed { // by an earlier process, for all that is known
+		if _, err := r.store.TellStanding(r.base, jobs.EventBackupFailed, nil); r.wroteIdle(err) != nil {
+			r.log.Warn("that backups are made again could not be noted", "error", err)
+		}
 	}
 	r.log.Debug("backup made", "path", dest, "bytes", copied.Size, "took", r.clock.ran()-began)
 	return true
@@ -297,7 +303,7 @@ func (r *Runtime) lastBackup(within time.Duration, kill <-chan struct{}) {
 	defer func() { _ = b.lock.Close() }()
 	took := r.Backups().Took
 	within = min(within, snapshotLast)
-	if r.cfg.Backups.Snapshot <= 0 || !r.changedSince(b.began) || took > within || within <= 0 {
+	if r.cfg.Backups.Snapshot <= 0 || !r.changed() || took > within || within <= 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.base, within)
@@ -350,8 +356,8 @@ func (r *Runtime) tellStale() {
 	var list []store.Standing
 	b.set(func(s *BackupState) {
 		// One of another process that is old is made anew at once, unless that fails.
-		s.Stale = b.first != 0 && (r.clock.ran()-b.first >= staleAfter ||
-			b.began == 0 && s.Failed != "" && s.AsOf != 0 && now.Sub(s.AsOf) >= staleAfter)
+		s.Stale = b.behind && (r.clock.ran()-b.first >= staleAfter ||
+			!b.made && s.Failed != "" && s.AsOf != 0 && now.Sub(s.AsOf) >= staleAfter)
 		if !s.Stale {
 			return
 		}
@@ -364,7 +370,11 @@ func (r *Runtime) tellStale() {
 			Data: jobs.AppendJSON(nil, &jobs.BackupStale{Path: s.Path, AsOf: s.AsOf, Reason: reason}),
 		}}}
 	})
+	if list == nil && b.well {
+		return // nothing was told that does not stand any more
+	}
 	told, err := r.store.TellStanding(r.stopping, jobs.EventBackupStale, list)
+	b.well = err == nil && list == nil
 	if told > 0 {
 		r.log.Error("the published backup is a day behind", "path", r.Backups().Path, "as_of", r.Backups().AsOf)
 	}
@@ -403,14 +413,14 @@ func (r *Runtime) datedDue() bool {
 	return err != nil || now.Sub(at) >= r.cfg.Backups.Every || at.Sub(now) > r.cfg.Backups.Every
 }
 
-// keepDated gives the copy that was published just now a name with its time, and drops the oldest of those.
+// keepDated gives the published copy, which holds all that was written, a name with the time, and drops the oldest of
+// those.
 func (r *Runtime) keepDated() error {
 	c := &r.cfg.Backups
 	if c.Snapshot > 0 {
-		state := r.Backups()
-		dest := filepath.Join(c.Dir, state.AsOf.Std().UTC().Format(datedForm))
+		dest := filepath.Join(c.Dir, r.Now().Std().UTC().Format(datedForm))
 		// A second name: the next one that is published does not touch what this one names.
-		if err := os.Link(state.Path, dest); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := os.Link(filepath.Join(c.Dir, LatestName), dest); err != nil && !errors.Is(err, os.ErrExist) {
 			r.backups.making.Lock() // the file system has no links
 			_, err = r.backupTo(r.stopping, dest)
 			r.backups.making.Unlock()
