@@ -23,4 +23,6 @@ var experiments = []experiment{
 	{name: "two-servers", about: "a second server on the same file, by six routes to it", run: twoServers},
 	{name: "sigstop", about: "the server stands still for longer than anything waits, and goes on", run: freeze},
 	{name: "kills", about: "kill -9 at random while groups, schedules, limits and checkpoints are in play at once", run: killStorm},
+	{name: "long-reader", about: "readers that never pause, in the server and in another process", run: longReader},
+	{name: "ten-million", about: "10,000,000 ended runs and 100,000 queued ones in the file", run: tenMillion},
 }
