@@ -113,7 +113,7 @@ func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 }
 
 func (d *db) open(ctx context.Context, cfg Config) error {
-	facts, err := d.lookAt(ctx)
+	facts, err := d.lookAt()
 	if err != nil {
 		return err
 	}
@@ -145,9 +145,6 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 		return err
 	}
 	if err := d.upgrade(ctx, up); err != nil {
-		return err
-	}
-	if err := d.w.files.remember(); err != nil {
 		return err
 	}
 	if err := d.startWriter(ctx); err != nil {
