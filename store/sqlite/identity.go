@@ -1,15 +1,16 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"syscall"
-
-	lib "modernc.org/sqlite/lib"
 
 	"nightshift/store"
 )
@@ -27,22 +28,27 @@ type head struct {
 	start int64
 }
 
-// readHead reads the header without the log, and takes no lock: nothing is recovered, nothing is changed.
-func (d *db) readHead(ctx context.Context) (h head, err error) {
-	// A checkpoint that was cut off may leave a header that counts more pages than there are: the log mends
-	// it. Without writable_schema that would be an error here.
-	p := d.pool("mode=ro&immutable=1&_pragma=writable_schema(1)")
-	defer p.Close()
-	err = p.QueryRowContext(ctx, "PRAGMA application_id").Scan(&h.app)
-	if err == nil {
-		err = p.QueryRowContext(ctx, "PRAGMA user_version").Scan(&h.start)
+// readHead reads the header of the main file as it lies there, and nothing else: a checkpoint that was cut off leaves
+// pages of two ages, which only the log mends, and SQLite calls such a file malformed. No connection of this process
+// has the file open yet, whose locks closing it would drop.
+func readHead(path string) (h head, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return h, fmt.Errorf("read the header: %w", err)
 	}
-	if code(err)&0xff == lib.SQLITE_NOTADB {
+	defer f.Close()
+	text := make([]byte, 100)
+	if _, err := io.ReadFull(f, text); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return h, errors.New(notOurs)
+	} else if err != nil {
+		return h, fmt.Errorf("read the header: %w", err)
+	}
+	if !bytes.HasPrefix(text, []byte("SQLite format 3\x00")) {
 		return h, errors.New(notOurs)
 	}
-	if err != nil {
-		return h, fmt.Errorf("read the header: %w", classifyRead(err))
-	}
+	// https://sqlite.org/fileformat2.html#the_database_header
+	h.start = int64(int32(binary.BigEndian.Uint32(text[60:])))
+	h.app = int64(int32(binary.BigEndian.Uint32(text[68:])))
 	if h.app != 0 && h.app != appServed && h.app != appBackup {
 		return h, errors.New(notOurs)
 	}
@@ -100,7 +106,7 @@ type fileFacts struct {
 	note  *servedNote
 }
 
-func (d *db) lookAt(ctx context.Context) (f fileFacts, err error) {
+func (d *db) lookAt() (f fileFacts, err error) {
 	f.path, f.log = d.path, -1
 	if f.note, err = readNote(d.path); err != nil {
 		return f, err
@@ -119,7 +125,7 @@ func (d *db) lookAt(ctx context.Context) (f fileFacts, err error) {
 		return f, err
 	}
 	if f.inode, f.empty = inodeOf(info), info.Size() == 0; !f.empty {
-		f.head, err = d.readHead(ctx)
+		f.head, err = readHead(d.path)
 	}
 	return f, err
 }
@@ -186,9 +192,6 @@ func (d *db) begin(ctx context.Context, was head, hold func() error) error {
 			}
 		}
 		if err := checkpointNow(c, "TRUNCATE"); err != nil {
-			return err
-		}
-		if err := d.w.files.remember(); err != nil {
 			return err
 		}
 		_, left, err := walPages(c)

@@ -111,7 +111,10 @@ func TestHeldFileIsLetGoOnce(t *testing.T) {
 }
 
 // killed is a file whose server died: with its log, its lock and its note.
-func killed(t *testing.T) string {
+func killed(t *testing.T) string { return killedAfter(t, func(store.Store) {}) }
+
+// killedAfter has something more in its log.
+func killedAfter(t *testing.T, more func(store.Store)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "n.db")
 	at := filepath.Join(t.TempDir(), "n.db")
@@ -120,6 +123,7 @@ func killed(t *testing.T) string {
 	check(t, s.Close())
 	s = openAt(t, path)
 	saveJob(t, s, "b")
+	more(s)
 	// As a power cut leaves it: the files as they are on disk now, under one name.
 	for _, suffix := range []string{"", "-wal", ".served"} {
 		copyFile(t, path+suffix, at+suffix)

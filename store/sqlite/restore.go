@@ -48,7 +48,7 @@ func takeUnserved(path string) (real string, unlock func(), err error) {
 
 // checkHistory refuses what is no file of ours, and a log that is not the file's own.
 func (d *db) checkHistory(ctx context.Context) error {
-	facts, err := d.lookAt(ctx)
+	facts, err := d.lookAt()
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func openDB(ctx context.Context, path string, cfg Config) (*db, error) {
 }
 
 func (d *db) open(ctx context.Context, cfg Config) error {
-	facts, err := d.lookAt(ctx)
+	facts, err := d.lookAt()
 	if err != nil {
 		return err
 	}

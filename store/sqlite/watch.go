@@ -30,27 +30,14 @@ type lost struct {
 	what     string // "nightshift.db-wal was removed"
 }
 
-// remember takes the files as they are for those that are served. SQLite has them open by now, and has written: a file
-// that came without a log has one from then on.
-func (f *sameFiles) remember() error {
-	for i, suffix := range suffixes {
-		id, err := idOf(f.path + suffix)
-		if err != nil {
-			return fmt.Errorf("look at the files of the database: %w", err)
-		}
-		f.known[i] = id
-	}
-	return nil
-}
-
-// check gives the first file that is not there any more; nil: all are. What cannot be told is not taken for lost.
+// check gives the first file that is not the one any more that it was at the first look; nil: all are. SQLite makes
+// the log when it first needs it. What cannot be told is not taken for lost.
 func (f *sameFiles) check() *lost {
 	for i, suffix := range suffixes {
-		if f.known[i] == (fileID{}) {
-			continue
-		}
 		id, err := idOf(f.path + suffix)
 		switch {
+		case f.known[i] == (fileID{}):
+			f.known[i] = id
 		case os.IsNotExist(err):
 			return &lost{main: i == 0, what: f.path + suffix + " was removed"}
 		case err == nil && id != f.known[i]:

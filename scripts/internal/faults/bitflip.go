@@ -24,12 +24,15 @@ func flipBits(ctx context.Context, l *lab) error {
 	outcomes := map[string]int{}
 	begun := time.Now()
 	flips := pick(l, 6, 300)
-	for n := 0; n < flips && (!l.short || time.Since(begun) < 25*time.Second); n++ {
+	if l.tried {
+		flips = 60
+	}
+	for n := 0; n < flips && (!l.short || l.tried || time.Since(begun) < 25*time.Second); n++ {
 		name := []string{dbName, dbName + "-wal"}[l.random.IntN(2)]
 		content := slices.Clone(c.files[name])
 		at, bit := l.random.IntN(len(content)), l.random.IntN(8)
-		if l.random.IntN(3) == 0 { // heads of pages are hit too seldom by chance
-			at = at/pageSize*pageSize + l.random.IntN(min(64, len(content)-at/pageSize*pageSize))
+		if page := at / pageSize * pageSize; l.random.IntN(2) == 0 { // heads of pages are hit too seldom by chance
+			at = page + l.random.IntN(min(16, len(content)-page))
 		}
 		content[at] ^= 1 << bit
 		if err := c.restore(name, content); err != nil {

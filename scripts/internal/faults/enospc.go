@@ -86,8 +86,10 @@ func (s *site) saysWhy(ctx context.Context, says string) error {
 
 // toldOfFull checks what was answered and logged of a disk that was full so often.
 func (s *site) toldOfFull(times int) {
-	if n := s.load.said("503 outcome-unknown"); n > 0 {
-		s.fault("the disk was full, and %d answers say that the outcome is unknown", n)
+	for said, n := range s.load.answers {
+		if said != "2xx" && said != "507 disk-full" && said != "no answer" {
+			s.fault("the disk was full, and %d answers said %s", n, said)
+		}
 	}
 	if s.load.reads["2xx"] == 0 || len(s.load.reads) > 1 {
 		s.fault("reads did not go on: %s", s.load.told(s.load.reads))

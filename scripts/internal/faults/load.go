@@ -184,7 +184,7 @@ func (c *load) note(keys []string, runs []rig.Run, err error) (final bool) {
 		return true
 	}
 	var answer *rig.StatusError
-	if errors.As(err, &answer) && !answer.Passing() {
+	if errors.As(err, &answer) && (!answer.Passing() || answer.Status == http.StatusInternalServerError) {
 		c.odd = append(c.odd, fmt.Sprintf("key %s: %v", keys[0], err))
 		return true
 	}

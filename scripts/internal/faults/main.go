@@ -22,7 +22,9 @@ import (
 type plan struct {
 	short bool
 	list  bool
+	tried bool
 	at    int
+	ready time.Duration
 	seed  uint64
 	bin   string
 	keep  bool
@@ -33,7 +35,9 @@ func main() {
 	var p plan
 	flag.BoolVar(&p.short, "short", false, "the short form of each experiment, all within a minute; those that have none are left out")
 	flag.BoolVar(&p.list, "list", false, "tell which experiments there are, and do nothing")
+	flag.BoolVar(&p.tried, "controls", false, "build the product with a mistake for each experiment, and want the experiment to find it")
 	flag.IntVar(&p.at, "at-once", 0, "how many experiments run side by side; left out: 1, of the short forms 6")
+	flag.DurationVar(&p.ready, "ready-within", 0, "a start of kills and ten-million that takes longer is a violation; left out: 2s, of the short forms 10s")
 	flag.Uint64Var(&p.seed, "seed", uint64(time.Now().UnixNano()), "of all random choices")
 	flag.StringVar(&p.bin, "bin", "", "binary to test; built from this module where left out")
 	flag.BoolVar(&p.keep, "keep", false, "keep the folder with the files and the logs")
@@ -42,7 +46,12 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	p.names = flag.Args()
+	if p.names = flag.Args(); p.ready == 0 {
+		p.ready = 2 * time.Second
+		if p.short || p.tried {
+			p.ready = 10 * time.Second // machines that test are busy
+		}
+	}
 	if p.list {
 		for _, e := range experiments {
 			fmt.Printf("%-18s %s\n", e.name, e.about)
@@ -55,6 +64,9 @@ func main() {
 		os.Exit(2)
 	}
 	rig.Main("faults", &p.bin, p.keep, func(ctx context.Context, dir string) (bool, error) {
+		if p.tried {
+			return p.controls(ctx, dir, chosen)
+		}
 		return p.execute(ctx, dir, chosen)
 	})
 }

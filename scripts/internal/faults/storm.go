@@ -37,7 +37,7 @@ func killStorm(ctx context.Context, l *lab) error {
 	s.load.jobs = []string{"quick", "quick", "quick", "slow", "flaky", "save", "pair"}
 	s.load.groups, s.load.pause = 15, 100*time.Millisecond // of four clients; pair must not be outrun
 	starts := &rig.Starts{
-		Server: s.server, Within: pick(l, 10*time.Second, 2*time.Second),
+		Server: s.server, Within: l.ready,
 		Slow: func(text string) { s.fault("%s", text) },
 	}
 	s.load.begin(ctx)
