@@ -155,6 +155,11 @@ func TestMigrationThatFailsLeavesTheSchemaBeforeIt(t *testing.T) {
 		"data": {
 			"CREATE UNIQUE INDEX twice ON jobs (queue);", []string{"UNIQUE constraint failed: jobs.queue"},
 		},
+		"room": {
+			"PRAGMA max_page_count=300;\nCREATE TABLE a (b TEXT);\n" +
+				"INSERT INTO a SELECT printf('%.*c', 100000, 'x') FROM jobs, (SELECT 1 UNION ALL SELECT 2);",
+			[]string{"(0002_bad.sql): there was no room for what it writes, here or in the folder for temporary files", "make room, then start again"},
+		},
 		"reference": {
 			"DELETE FROM jobs WHERE name = 'job-7';", []string{"a row of ", "would refer to a row of jobs that is not there"},
 		},
