@@ -29,9 +29,10 @@ type head struct {
 
 // readHead reads the header without the log, and takes no lock: nothing is recovered, nothing is changed.
 func (d *db) readHead(ctx context.Context) (h head, err error) {
-	// A checkpoint that was cut off may leave a header that counts more pages than there are: the log mends
-	// it. Without writable_schema that would be an error here.
-	p := d.pool("mode=ro&immutable=1&_pragma=writable_schema(1)")
+	// A checkpoint that was cut off may leave a header that counts more pages than there are, and a schema that
+	// is half there: the log mends both. Without writable_schema the one would be an error here, with a pragma
+	// that reads the schema, such as synchronous, the other.
+	p := openFile(d.path, "mode=ro&immutable=1&_pragma=writable_schema(1)")
 	defer p.Close()
 	err = p.QueryRowContext(ctx, "PRAGMA application_id").Scan(&h.app)
 	if err == nil {
