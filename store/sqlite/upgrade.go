@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -73,13 +74,17 @@ func newUpgrade(cfg Config) (*upgrade, error) {
 func (up *upgrade) newest() int64 { return up.steps[len(up.steps)-1].version }
 
 // check refuses a file that only a newer program understands.
-func (up *upgrade) check() error {
-	if up.have > up.newest() {
-		return fmt.Errorf(
-			"the file was written by a newer Nightshift (schema %d, this one knows %d): start that one, or restore a backup",
-			up.have, up.newest())
+func (d *db) check(up *upgrade) error {
+	if up.have <= up.newest() {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf(
+		"the file was written by a newer Nightshift (schema %d, this one knows %d): start that one, or restore a backup",
+		up.have, up.newest())
+	if kept := filepath.Join(filepath.Dir(d.path), copyName(up.newest()+1)); isThere(kept) {
+		err = fmt.Errorf("%w: as it was before the newer one, it is in %s", err, kept)
+	}
+	return err
 }
 
 // pending are the steps that the file has not had.

@@ -215,6 +215,9 @@ func TestFileThatIsTooNewIsLeftAlone(t *testing.T) {
 		}
 		err := openMade(t, path, Config{migrations: madeSchemas(1)})
 		wantText(t, err, "written by a newer Nightshift (schema 3, this one knows 1)", path)
+		if kept := filepath.Join(filepath.Dir(path), "backups", "before-schema-2.db"); !crashed {
+			wantText(t, err, "as it was before the newer one, it is in "+kept)
+		}
 		after := filesOf(t, path)
 		delete(before, "n.db-shm") // what SQLite keeps of the log in memory
 		delete(after, "n.db-shm")
