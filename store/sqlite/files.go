@@ -2,12 +2,25 @@ package sqlite
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 )
 
-// Every file that is opened here, but for the lock, is opened in this file. None of them is a database that is served,
-// nor its log: closing a descriptor of these drops SQLite's locks.
+// Every file that is opened here, but for the lock, is opened in this file. None of them is a database that this process
+// serves, nor its log: closing a descriptor of these drops SQLite's locks.
+
+// readStart reads the first bytes of a file: of a database too, before this process has it open.
+func readStart(path string, n int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text := make([]byte, n)
+	_, err = io.ReadFull(f, text)
+	return text, err
+}
 
 func readSmall(path string) ([]byte, error) { return os.ReadFile(path) }
 

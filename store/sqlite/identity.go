@@ -32,13 +32,8 @@ type head struct {
 // pages of two ages, which only the log mends, and SQLite calls such a file malformed. No connection of this process
 // has the file open yet, whose locks closing it would drop.
 func readHead(path string) (h head, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return h, fmt.Errorf("read the header: %w", err)
-	}
-	defer f.Close()
-	text := make([]byte, 100)
-	if _, err := io.ReadFull(f, text); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	text, err := readStart(path, 100)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return h, errors.New(notOurs)
 	} else if err != nil {
 		return h, fmt.Errorf("read the header: %w", err)

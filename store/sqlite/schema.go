@@ -67,6 +67,11 @@ func checkPragmas(ctx context.Context, p *sql.DB) error {
 				w.name, got, w.value)
 		}
 	}
+	// The log is made with the first read: from here on it is there.
+	var tables int
+	if err := p.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master").Scan(&tables); err != nil {
+		return fmt.Errorf("read the schema: %w", err)
+	}
 	var version string
 	if err := p.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err != nil {
 		return err

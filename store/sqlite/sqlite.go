@@ -132,7 +132,7 @@ func (d *db) open(ctx context.Context, cfg Config) error {
 	if up.have, err = d.look(ctx); err != nil {
 		return err
 	}
-	if err := up.check(); err != nil {
+	if err := d.check(up); err != nil {
 		return err
 	}
 	if err := d.checkMark(ctx); err != nil {

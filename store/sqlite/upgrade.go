@@ -8,11 +8,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
 
 	"nightshift/jobs"
 )
@@ -71,13 +74,17 @@ func newUpgrade(cfg Config) (*upgrade, error) {
 func (up *upgrade) newest() int64 { return up.steps[len(up.steps)-1].version }
 
 // check refuses a file that only a newer program understands.
-func (up *upgrade) check() error {
-	if up.have > up.newest() {
-		return fmt.Errorf(
-			"the file was written by a newer Nightshift (schema %d, this one knows %d): start that one, or restore a backup",
-			up.have, up.newest())
+func (d *db) check(up *upgrade) error {
+	if up.have <= up.newest() {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf(
+		"the file was written by a newer Nightshift (schema %d, this one knows %d): start that one, or restore a backup",
+		up.have, up.newest())
+	if kept := filepath.Join(filepath.Dir(d.path), copyName(up.newest()+1)); isThere(kept) {
+		err = fmt.Errorf("%w: as it was before the newer one, it is in %s", err, kept)
+	}
+	return err
 }
 
 // pending are the steps that the file has not had.
@@ -100,18 +107,33 @@ func (d *db) upgrade(ctx context.Context, up *upgrade) error {
 			return err
 		}
 	}
-	// A table that others refer to can only be made anew while nobody looks at references: they are
-	// looked at as a whole before each commit.
-	if _, err := d.writing.ExecContext(ctx, "PRAGMA foreign_keys=0"); err != nil {
-		return fmt.Errorf("bring the schema up to date: %w", err)
+	if err := d.setPragmas(ctx, upgrading); err != nil {
+		return err
 	}
 	if err := d.carryOut(ctx, up, pending); err != nil {
 		return err
 	}
-	if _, err := d.writing.ExecContext(ctx, "PRAGMA foreign_keys=1"); err != nil {
-		return fmt.Errorf("bring the schema up to date: %w", err)
+	if err := d.setPragmas(ctx, serving); err != nil {
+		return err
 	}
 	return d.dropCopies()
+}
+
+// What the writing connection is set to. A table that others refer to can only be made anew while nobody
+// looks at references: they are looked at as a whole before each commit. And an index takes several times
+// the cache while it is made, however large the table is.
+var (
+	upgrading = []string{"PRAGMA foreign_keys=0", "PRAGMA cache_size=-8192"}
+	serving   = []string{"PRAGMA foreign_keys=1", "PRAGMA cache_size=-32768"}
+)
+
+func (d *db) setPragmas(ctx context.Context, list []string) error {
+	for _, pragma := range list {
+		if _, err := d.writing.ExecContext(ctx, pragma); err != nil {
+			return fmt.Errorf("bring the schema up to date: %s: %w", pragma, err)
+		}
+	}
+	return nil
 }
 
 func (d *db) carryOut(ctx context.Context, up *upgrade, pending []step) error {
@@ -140,7 +162,7 @@ func (d *db) carryOut(ctx context.Context, up *upgrade, pending []step) error {
 			return fmt.Errorf("after migration %s: %w", s.name, err)
 		}
 		up.log.Log(ctx, level, "schema changed",
-			"from", have, "to", s.version, "took", time.Since(began).Round(time.Millisecond))
+			"from", have, "to", s.version, "took", time.Since(began).Round(time.Millisecond).String())
 		have = s.version
 	}
 	return nil
@@ -150,6 +172,10 @@ func (d *db) carryOut(ctx context.Context, up *upgrade, pending []step) error {
 func (up *upgrade) explain(have int64, s step, err error) error {
 	if p := (*goose.PartialError)(nil); errors.As(err, &p) {
 		err = p.Err
+	}
+	if full := (*sqlite.Error)(nil); errors.As(err, &full) && code(full)&0xff == lib.SQLITE_FULL {
+		err = fmt.Errorf("there was no room for what it writes, here or in the folder for temporary files, which may be "+
+			"as much as the file holds: make room, then start again: %w", full)
 	}
 	if have == 0 {
 		return fmt.Errorf("make the schema (%s): %w", s.name, err)

@@ -41,7 +41,7 @@ func (d *db) copyBefore(ctx context.Context, up *upgrade, version int64) error {
 		return fmt.Errorf("keep the file as %s before its schema is changed from %d to %d: %w; the file was not changed",
 			dest, up.have, up.newest(), err)
 	}
-	up.log.Info("file copied", "to", dest, "bytes", c.Size, "took", time.Since(began).Round(time.Millisecond))
+	up.log.Info("file copied", "to", dest, "bytes", c.Size, "took", time.Since(began).Round(time.Millisecond).String())
 	return nil
 }
 

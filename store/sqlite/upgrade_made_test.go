@@ -66,7 +66,8 @@ SELECT group_concat(x, char(10)) FROM (
 type madeUpgrade struct {
 	newest int
 	file   []byte
-	states []string // the schemas, from 1 on
+	served servedNote // beside it
+	states []string   // the schemas, from 1 on
 	facts  string
 }
 
@@ -75,13 +76,15 @@ func makeUpgrade(t *testing.T) *madeUpgrade {
 	m := &madeUpgrade{newest: 3}
 	path := filepath.Join(t.TempDir(), "n.db")
 	for newest := 1; newest <= m.newest; newest++ {
-		d, err := openDB(context.Background(), path, Config{migrations: madeSchemas(newest)})
-		check(t, err)
-		check(t, d.Close())
+		goesOn(t, path, Config{migrations: madeSchemas(newest)})
 		if newest == 1 {
 			check(t, sqlOn(t, path, someRows).Close())
+			var err error
 			m.file, err = os.ReadFile(path)
 			check(t, err)
+			note, err := readNote(path)
+			check(t, err)
+			m.served = *note
 			p := sqlOn(t, path)
 			m.facts = readText(t, p, factsOf)
 			check(t, p.Close())
@@ -94,19 +97,25 @@ func makeUpgrade(t *testing.T) *madeUpgrade {
 	return m
 }
 
-// start gives a file as it is before the upgrade.
+// start gives a file as it is before the upgrade, where it was served.
 func (m *madeUpgrade) start(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "n.db")
 	check(t, os.WriteFile(path, m.file, 0o600))
+	info, err := os.Stat(path)
+	check(t, err)
+	note := m.served
+	note.Path, note.Inode = path, inodeOf(info)
+	check(t, note.write(path))
 	return path
 }
 
 // check looks at what a kill has left, and whether the next start goes on from there.
 func (m *madeUpgrade) check(t *testing.T, path string) (left string) {
 	t.Helper()
-	left = mustBeOneOf(t, path, m.states)
-	m.mustHold(t, path)
+	copied := asLeft(t, path)
+	left = mustBeOneOf(t, copied, m.states)
+	m.mustHold(t, copied)
 	saved := filepath.Join(filepath.Dir(path), "backups", "before-schema-2.db")
 	if _, err := os.Stat(saved); err == nil {
 		mustBeOneOf(t, saved, m.states[:1])
@@ -114,15 +123,38 @@ func (m *madeUpgrade) check(t *testing.T, path string) (left string) {
 	} else if left != "schema 1" {
 		t.Fatalf("%s without a copy from before: %v", left, err)
 	}
-	d, err := openDB(context.Background(), path, Config{migrations: madeSchemas(m.newest)})
-	check(t, err)
-	check(t, d.Close())
+	goesOn(t, path, Config{migrations: madeSchemas(m.newest)})
 	mustBeOneOf(t, path, m.states[m.newest-1:])
 	m.mustHold(t, path)
 	if parts, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "backups", ".*")); parts != nil {
 		t.Fatalf("left behind: %v", parts)
 	}
 	return left
+}
+
+// asLeft copies a file and its log: who looks at them takes the log back, which the next start would miss.
+func asLeft(t *testing.T, path string) (copied string) {
+	t.Helper()
+	copied = filepath.Join(t.TempDir(), "n.db")
+	copyFile(t, path, copied)
+	if isThere(path + "-wal") {
+		copyFile(t, path+"-wal", copied+"-wal")
+	}
+	return copied
+}
+
+// goesOn opens a file that a start before was cut off at, and wants it served as if that had not been.
+func goesOn(t *testing.T, path string, cfg Config) {
+	t.Helper()
+	cfg.Now = testTime
+	s, err := Open(context.Background(), path, cfg)
+	check(t, err)
+	held, err := s.Restored(context.Background())
+	check(t, err)
+	check(t, s.Close())
+	if held != nil {
+		t.Fatalf("the file is held: %+v", held)
+	}
 }
 
 func (m *madeUpgrade) mustHold(t *testing.T, path string) {

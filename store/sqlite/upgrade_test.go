@@ -155,6 +155,11 @@ func TestMigrationThatFailsLeavesTheSchemaBeforeIt(t *testing.T) {
 		"data": {
 			"CREATE UNIQUE INDEX twice ON jobs (queue);", []string{"UNIQUE constraint failed: jobs.queue"},
 		},
+		"room": {
+			"PRAGMA max_page_count=300;\nCREATE TABLE a (b TEXT);\n" +
+				"INSERT INTO a SELECT printf('%.*c', 100000, 'x') FROM jobs, (SELECT 1 UNION ALL SELECT 2);",
+			[]string{"(0002_bad.sql): there was no room for what it writes, here or in the folder for temporary files", "make room, then start again"},
+		},
 		"reference": {
 			"DELETE FROM jobs WHERE name = 'job-7';", []string{"a row of ", "would refer to a row of jobs that is not there"},
 		},
@@ -210,6 +215,9 @@ func TestFileThatIsTooNewIsLeftAlone(t *testing.T) {
 		}
 		err := openMade(t, path, Config{migrations: madeSchemas(1)})
 		wantText(t, err, "written by a newer Nightshift (schema 3, this one knows 1)", path)
+		if kept := filepath.Join(filepath.Dir(path), "backups", "before-schema-2.db"); !crashed {
+			wantText(t, err, "as it was before the newer one, it is in "+kept)
+		}
 		after := filesOf(t, path)
 		delete(before, "n.db-shm") // what SQLite keeps of the log in memory
 		delete(after, "n.db-shm")
