@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"time"
@@ -64,7 +65,7 @@ func versionText() string {
 
 func openStore(ctx context.Context, cfg cli.StoreConfig) (store.Store, error) {
 	return sqlite.Open(ctx, cfg.Path, sqlite.Config{
-		NoUpgradeCopy: cfg.NoUpgradeCopy, Log: cfg.Log, Now: jobs.TimeOf(time.Now()),
+		NoUpgradeCopy: cfg.NoUpgradeCopy, Log: cfg.Log, Now: jobs.TimeOf(time.Now()), Start: rand.Int64(),
 	})
 }
 

@@ -40,7 +40,7 @@ func RestoredText(h *store.Restored) string {
 		}
 		return "the database is a backup: what ran or was sent since it was made is not in it"
 	case store.HeldNoLog:
-		return "the server died and the log of its database (-wal) was removed: the last writes may be missing"
+		return "the server died and the log of its database (-wal) was removed: the last writes may be missing, unless a program such as sqlite3 took them into the file as it closed it"
 	}
 	return "this path did not serve the database file last: it may be an older copy, or the original may be at work elsewhere"
 }

@@ -48,7 +48,6 @@ type Store interface {
 	Groups
 	Failures
 	Alerts
-	Copies
 	Close() error
 }
 
@@ -139,6 +138,7 @@ type Pruned struct {
 // Ledger is what is only ever added to, and facts about the file.
 type Ledger interface {
 	Statistics
+	Copies
 	// Note keeps an audit entry of something that changes no row.
 	Note(ctx context.Context, by By, action, kind, name string, changes ...jobs.Change) error
 	// Audit lists entries, newest first. A request looks at a bounded number of them: a page may hold fewer than

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"syscall"
 
@@ -163,13 +162,16 @@ func (f *fileFacts) judge() (store.HeldWhy, error) {
 
 // begin gives the file the number of this start. hold writes that it is held, if it is: first, so that no crash in
 // between loses it.
-func (d *db) begin(ctx context.Context, was head, hold func() error) error {
+func (d *db) begin(ctx context.Context, start int64, was head, hold func() error) error {
+	if start = start & (1<<31 - 1); start == 0 {
+		start = was.start%(1<<31-1) + 1
+	}
 	info, err := os.Stat(d.path)
 	if err != nil {
 		return err
 	}
 	d.note = servedNote{
-		Start: 1 + rand.Int64N(1<<31-2), Path: d.path, Inode: inodeOf(info), Begun: true, Was: was.start,
+		Start: start, Path: d.path, Inode: inodeOf(info), Begun: true, Was: was.start,
 	}
 	if err := d.note.write(d.path); err != nil {
 		return err

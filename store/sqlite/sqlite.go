@@ -44,6 +44,9 @@ type Config struct {
 	Readers int          // connections that read; 0: 4
 	Log     *slog.Logger // nil: none
 	Now     jobs.Time    // of the start
+	// Start is a number of this start that no other one has, by which a file that was served since is told from a copy
+	// of it; 31 bits count. 0: one more than that of the start before.
+	Start int64
 	// NoUpgradeCopy brings an older schema up to date without a copy of the file being made first.
 	NoUpgradeCopy bool
 
@@ -83,7 +86,7 @@ func Open(ctx context.Context, path string, cfg Config) (store.Store, error) {
 	}
 	s := sqldb.New(d)
 	hold := func() error { return s.Hold(ctx, d.why, cfg.Now) }
-	if err := d.begin(ctx, d.was, hold); err != nil {
+	if err := d.begin(ctx, cfg.Start, d.was, hold); err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("open database %s: %w", path, explainOpen(err))
 	}

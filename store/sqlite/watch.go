@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
 	"nightshift/store"
 	"nightshift/store/sqldb"
@@ -86,7 +85,10 @@ func (w *writer) rescue(gone *lost) string {
 			return "all that was committed is in the database file"
 		}
 	}
-	name := fmt.Sprintf("%s.rescued-%s", w.files.path, time.Now().UTC().Format("20060102T150405Z"))
+	name := ""
+	for n := 1; name == "" || isThere(name); n++ {
+		name = fmt.Sprintf("%s.rescued-%d", w.files.path, n)
+	}
 	err := makeFile(name)
 	if err == nil {
 		err = w.conn.Query("VACUUM INTO $1", func(sqldb.Row) error { return nil }, name)
