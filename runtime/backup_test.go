@@ -354,3 +354,39 @@ func TestResumeMayCancelWhatWaits(t *testing.T) {
 		s.stop()
 	})
 }
+
+// What was under way when the backup was made is left as it was, and lost once the file is let go.
+func TestAttemptsOfARestoredFileAreLostAsItIsResumed(t *testing.T) {
+	for _, cancel := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			orig := newServer(t, untilStopped)
+			orig.put(webhookJob)
+			orig.rt.Start()
+			id := orig.submit(jobs.Request{Job: "a"})
+			orig.awaitState(id, jobs.Running)
+			dest := filepath.Join(tempDir(t), "n.db")
+			if _, err := orig.st.Backup(context.Background(), dest, orig.rt.Now()); err != nil {
+				t.Fatal(err)
+			}
+			orig.stop()
+			s := &server{t: t, path: dest, kind: kindFunc(succeed)}
+			s.open()
+			s.rt.Start()
+			until(time.Hour)
+			if run := s.run(id); run.State != jobs.Running || len(run.Attempts) != 0 {
+				t.Errorf("held it has %s, %d attempts", run.State, len(run.Attempts))
+			}
+			if _, err := s.rt.Resume(context.Background(), cancel, store.By{Actor: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			run, want := s.awaitEnd(id), jobs.Succeeded
+			if cancel {
+				want = jobs.Cancelled
+			}
+			if run.State != want || run.Attempts[0].Outcome != jobs.OutcomeInterrupted {
+				t.Errorf("it has %s, first %s", run.State, run.Attempts[0].Outcome)
+			}
+			s.stop()
+		})
+	}
+}

@@ -60,6 +60,11 @@ func (r *Runtime) Resume(ctx context.Context, cancelWaiting bool, by store.By) (
 	}
 	by.Now = r.Now()
 	ctx = context.WithoutCancel(ctx) // half of it would be nothing
+	if r.restored.Load() != nil {
+		if err := r.recover(ctx); err != nil {
+			return 0, fmt.Errorf("recover the runs that were under way: %w", err)
+		}
+	}
 	if cancelWaiting {
 		if cancelled, err = r.cancelWaiting(ctx, by); err != nil {
 			return cancelled, fmt.Errorf("cancel what waits (%d runs are, call again for the rest): %w", cancelled, err)

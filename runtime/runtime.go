@@ -176,8 +176,10 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := r.startClock(ctx); err != nil {
 		return nil, fmt.Errorf("read what the clocks showed: %w", err)
 	}
-	if err := r.recover(ctx); err != nil {
-		return nil, fmt.Errorf("recover runs of the last process: %w", err)
+	if held == nil { // else when it is let go: until then it is as it was
+		if err := r.recover(ctx); err != nil {
+			return nil, fmt.Errorf("recover runs of the last process: %w", err)
+		}
 	}
 	if r.waited, err = r.store.Waiting(ctx); err != nil {
 		return nil, fmt.Errorf("read which runs wait for their callback: %w", err)
