@@ -90,7 +90,7 @@ func (s *Store) Hold(ctx context.Context, why store.HeldWhy, now jobs.Time) erro
 				return err
 			}
 		}
-		if !history {
+		if !history && why != store.HeldNoLog { // all there was may have been in the log
 			return nil
 		}
 		text, err := json.Marshal(heldRow{why, int64(now), int64(c.AsOf)})

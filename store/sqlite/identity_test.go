@@ -158,6 +158,19 @@ func TestLogThatIsGoneHoldsTheFile(t *testing.T) {
 	wantHeld(t, "killed, and its log removed", path, store.HeldNoLog)
 }
 
+// In its first life all that a server knows may be in the log: without it the file looks like a new one.
+func TestLogThatIsGoneHoldsAFileWithNothingElseToo(t *testing.T) {
+	path, at := filepath.Join(t.TempDir(), "n.db"), filepath.Join(t.TempDir(), "n.db")
+	s := openAt(t, path)
+	saveJob(t, s, "a")
+	copyFile(t, path, at)
+	note, err := os.ReadFile(path + ".served")
+	check(t, err)
+	check(t, s.Close())
+	check(t, os.WriteFile(at+".served", noteFor(t, note, path, at), 0o600))
+	wantHeld(t, "killed in its first life, and its log removed", at, store.HeldNoLog)
+}
+
 func TestLogOfAnotherFileIsRefused(t *testing.T) {
 	for name, put := range map[string]func(t *testing.T, path string){
 		"a backup in its place": func(t *testing.T, path string) {

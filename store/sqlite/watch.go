@@ -85,10 +85,7 @@ func (w *writer) rescue(gone *lost) string {
 			return "all that was committed is in the database file"
 		}
 	}
-	name := ""
-	for n := 1; name == "" || isThere(name); n++ {
-		name = fmt.Sprintf("%s.rescued-%d", w.files.path, n)
-	}
+	name := freeName(w.files.path + ".rescued-")
 	err := makeFile(name)
 	if err == nil {
 		err = w.conn.Query("VACUUM INTO $1", func(sqldb.Row) error { return nil }, name)
@@ -98,4 +95,14 @@ func (w *writer) rescue(gone *lost) string {
 		return fmt.Sprintf("what was committed could not be saved (%v): restore backups/latest.db", err)
 	}
 	return fmt.Sprintf("all that was committed is saved as %s: look at it with nightshift verify, and restore it where it is what you want", name)
+}
+
+// freeName adds the first number under which there is no file.
+func freeName(prefix string) string {
+	for n := 1; ; n++ {
+		name := fmt.Sprint(prefix, n)
+		if _, err := os.Lstat(name); err != nil {
+			return name
+		}
+	}
 }

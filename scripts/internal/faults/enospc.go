@@ -38,6 +38,7 @@ func noSpace(ctx context.Context, l *lab) error {
 			return fmt.Errorf("window %d is over: %w", window, err)
 		}
 		s.Row(fmt.Sprintf("window %d: acknowledged again after", window), time.Since(begun).Round(time.Millisecond))
+		s.awaitLogged("the database can be written again", window+1)
 	}
 	s.load.stop(drainWithin)
 	s.Row("acknowledged", s.load.acks())
@@ -95,11 +96,16 @@ func (s *site) toldOfFull(times int) {
 		s.fault("reads did not go on: %s", s.load.told(s.load.reads))
 	}
 	for _, text := range []string{"nothing is started until it can", "the database can be written again"} {
-		for deadline := time.Now().Add(5 * time.Second); len(s.logged(text)) < times && time.Now().Before(deadline); {
-			time.Sleep(20 * time.Millisecond)
-		}
+		s.awaitLogged(text, times)
 		if lines := s.logged(text); len(lines) != times {
 			s.fault("the log says %d times %q; want %d: %q", len(lines), text, times, lines)
 		}
+	}
+}
+
+// awaitLogged gives the server some time to log something so often.
+func (s *site) awaitLogged(text string, times int) {
+	for deadline := time.Now().Add(5 * time.Second); len(s.logged(text)) < times && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
 	}
 }

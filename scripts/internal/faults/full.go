@@ -41,6 +41,7 @@ func smallDisk(ctx context.Context, l *lab) error {
 			return fmt.Errorf("round %d, there is room again: %w", round, err)
 		}
 		s.Row(fmt.Sprintf("round %d: acknowledged again after", round), time.Since(begun).Round(time.Millisecond))
+		s.awaitLogged("the database can be written again", round+1)
 	}
 	// The load would fill it once more.
 	s.load.stop(0)

@@ -141,10 +141,10 @@ SELECT (($NOW - 60000 - k * $STEP) << 12) | (k & 2047), -9223372036854775807 + k
     CASE WHEN k % 10 = 0 THEN 'http' END, CASE WHEN k % 10 = 0 THEN 'http' END, CASE WHEN k % 10 = 0 THEN '503 Service Unavailable' END,
     CASE WHEN k % 10 = 0 THEN 1 END, CASE WHEN k % 10 = 0 THEN 2 END, CASE WHEN k % 10 = 0 THEN at + 60000 END
 FROM (SELECT k, $NOW - 60000 - k * $STEP AS at FROM numbers);
-INSERT INTO payloads (run, body) SELECT seq, '{"order":' || (seq % 100000) || '}' FROM runs WHERE state >= 6 AND queue IS NOT NULL;
+INSERT INTO payloads (run, body) SELECT seq, '{"order":' || (seq % 100000) || '}' FROM runs WHERE job = (SELECT id FROM jobs WHERE name = 'old');
 INSERT INTO attempts (run, number, version, started_at, finished_at, outcome, http_status)
 SELECT seq, 1, 1, started_at, finished_at, CASE state WHEN 6 THEN 1 ELSE 2 END, CASE state WHEN 6 THEN 200 ELSE 503 END
-FROM runs WHERE state >= 6 AND queue IS NOT NULL;
+FROM runs WHERE job = (SELECT id FROM jobs WHERE name = 'old');
 INSERT INTO stats (job, at, outcome, le, n, ms)
 SELECT j, $NOW - $NOW % 3600000 - 86400000 * 2, o, 5, n, n * 20 FROM (
     SELECT 1 AS o, $RUNS - $RUNS / 10 AS n UNION ALL SELECT 2, $RUNS / 10), (SELECT '' AS j UNION ALL SELECT 'old')

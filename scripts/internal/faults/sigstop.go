@@ -130,7 +130,7 @@ func (s *site) fenced(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.Row("the run that was stopped", fmt.Sprintf("%s after %d attempts, %d requests; late: %s", run.State, len(run.Attempts), len(deliveries), saidBy(answer)))
+	s.Row("the run that was stopped", fmt.Sprintf("%s after %d attempts, %d requests; late: %s", run.State, len(run.Attempts), len(deliveries), saidBy(err)))
 	return nil
 }
 

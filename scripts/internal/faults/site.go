@@ -202,7 +202,7 @@ func (s *site) logged(text string) (lines []string) {
 
 // why is what /readyz says; "": that the server takes work.
 func (s *site) why() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second) // it may wait for a lock
 	defer cancel()
 	_, err := s.server.Do(ctx, http.MethodGet, "/readyz", "", nil, nil)
 	var answer *rig.StatusError
