@@ -373,8 +373,8 @@ func TestAttemptsOfARestoredFileAreLostAsItIsResumed(t *testing.T) {
 			s.open()
 			s.rt.Start()
 			until(time.Hour)
-			if run := s.run(id); run.State != jobs.Running || len(run.Attempts) != 0 {
-				t.Errorf("held it has %s, %d attempts", run.State, len(run.Attempts))
+			if run := s.run(id); run.State != jobs.Running || run.Attempts[0].FinishedAt != 0 {
+				t.Errorf("held it has %s, its attempt ended at %v", run.State, run.Attempts[0].FinishedAt)
 			}
 			if _, err := s.rt.Resume(context.Background(), cancel, store.By{Actor: "test"}); err != nil {
 				t.Fatal(err)
