@@ -215,6 +215,7 @@ func TestServerOnASocketThatIsHandedOverTakesCallsToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until("it stops", func() bool { return p.call("GET", "/readyz", nil, nil) == 503 })
+	p.cli("ready").want(1).has("The server is stopping")
 	later := p.enqueue("brief", nil)
 	status, text, err := p.try("GET", "/v1/runs/"+id+"?wait=60s", nil)
 	if err != nil || status != 503 || problem(t, text) != "stopping" {
@@ -231,6 +232,8 @@ func TestServerOnASocketThatIsHandedOverTakesCallsToTheEnd(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, p.log)
 	}
 	// It waits in the kernel meanwhile.
+	waited := make(chan *output, 1)
+	go func() { waited <- p.cli("ready", "--wait", "60s") }()
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -255,6 +258,9 @@ func TestServerOnASocketThatIsHandedOverTakesCallsToTheEnd(t *testing.T) {
 		}
 	}
 	(<-awaited).want(0)
+	(<-waited).want(0)
+	next.cli("ready", "--token", "of no use").want(0).has("The server takes work.")
+	next.cli("ready", "--json").want(0).has(`"ready"`)
 }
 
 func TestWhatIsHandedOverMustBeOneListenerWithAPort(t *testing.T) {
