@@ -294,9 +294,8 @@ func TestWhatIsHandedOverMustBeOneListenerWithAPort(t *testing.T) {
 		}
 	}
 	for variable, want := range map[string]string{
-		"LISTEN_FDS=many":     "LISTEN_FDS is \"many\"",
-		"NOTIFY_SOCKET=here":  "NOTIFY_SOCKET is \"here\"",
-		"NOTIFY_SOCKET=/none": "NOTIFY_SOCKET: ",
+		"LISTEN_FDS=many":    "LISTEN_FDS is \"many\"",
+		"NOTIFY_SOCKET=here": "NOTIFY_SOCKET is \"here\"",
 	} {
 		cmd := handing(dir, nil, nil, "--listen", "127.0.0.1:0")
 		cmd.Env = append(cmd.Env, variable)
@@ -306,9 +305,12 @@ func TestWhatIsHandedOverMustBeOneListenerWithAPort(t *testing.T) {
 		}
 	}
 	// Those of another process are left alone.
-	startWith(t, dir, []string{"LISTEN_PID=1", "LISTEN_FDS=1"}).stop(syscall.SIGTERM)
+	p := startWith(t, dir, []string{"LISTEN_PID=1", "LISTEN_FDS=1", "NOTIFY_SOCKET=/none"})
+	if code := p.stop(syscall.SIGTERM); code != 0 || !strings.Contains(p.log.String(), "cannot be told how it is") {
+		t.Errorf("exit code %d\n%s", code, p.log)
+	}
 	// The socket counts, and not --listen.
-	p := tcp.start(dir, nil, "--listen", "127.0.0.1:1")
+	p = tcp.start(dir, nil, "--listen", "127.0.0.1:1")
 	if p.url != "http://"+tcp.addr || !strings.Contains(p.log.String(), "--listen does not count") {
 		t.Errorf("it serves %s\n%s", p.url, p.log)
 	}
