@@ -60,6 +60,7 @@ type commands struct {
 	Restore      restoreCmd      `cmd:"" help:"Put a backup in the place of the database; what was there is kept."`
 	Verify       verifyCmd       `cmd:"" help:"Say whether a database or a backup is whole, and what is in it."`
 	Import       importCmd       `cmd:"" help:"Print a job file made of a crontab, or of the crons of a vercel.json."`
+	Ready        readyCmd        `cmd:"" help:"Say whether the server takes work: exit 0 where it does."`
 	Doctor       doctorCmd       `cmd:"" help:"Say what is wrong with the file, its folder, the disk, the clock and limits, and what to do."`
 	Completion   completionCmd   `cmd:"" help:"Print a script by which bash, zsh or fish complete commands, flags and names."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`
@@ -194,6 +195,10 @@ func (s *session) client() (*client.Client, error) {
 		}
 		token = text
 	}
+	return s.clientWith(token)
+}
+
+func (s *session) clientWith(token string) (*client.Client, error) {
 	if !strings.Contains(s.remote.Server, "://") {
 		return nil, usage("--server: want an address such as http://127.0.0.1:8700")
 	}

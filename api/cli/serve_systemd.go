@@ -100,7 +100,9 @@ func supervisorOf(env func(string) string, log *slog.Logger) (*supervisor, error
 	}
 	var err error
 	if sup.conn, err = net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"}); err != nil {
-		return nil, fmt.Errorf("NOTIFY_SOCKET: %w", err)
+		// The variable may be meant for another process, which passed it on.
+		log.Warn("whoever started the server cannot be told how it is", "error", fmt.Errorf("NOTIFY_SOCKET: %w", err))
+		return nil, nil
 	}
 	sup.stopping, sup.stop = context.WithCancel(context.Background())
 	sup.ended, sup.end = context.WithCancel(context.Background())

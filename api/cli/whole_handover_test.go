@@ -215,6 +215,7 @@ func TestServerOnASocketThatIsHandedOverTakesCallsToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until("it stops", func() bool { return p.call("GET", "/readyz", nil, nil) == 503 })
+	p.cli("ready").want(1).has("The server is stopping")
 	later := p.enqueue("brief", nil)
 	status, text, err := p.try("GET", "/v1/runs/"+id+"?wait=60s", nil)
 	if err != nil || status != 503 || problem(t, text) != "stopping" {
@@ -231,6 +232,8 @@ func TestServerOnASocketThatIsHandedOverTakesCallsToTheEnd(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, p.log)
 	}
 	// It waits in the kernel meanwhile.
+	waited := make(chan *output, 1)
+	go func() { waited <- p.cli("ready", "--wait", "60s") }()
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -255,6 +258,9 @@ func TestServerOnASocketThatIsHandedOverTakesCallsToTheEnd(t *testing.T) {
 		}
 	}
 	(<-awaited).want(0)
+	(<-waited).want(0)
+	next.cli("ready", "--token", "of no use").want(0).has("The server takes work.")
+	next.cli("ready", "--json").want(0).has(`"ready"`)
 }
 
 func TestWhatIsHandedOverMustBeOneListenerWithAPort(t *testing.T) {
@@ -288,9 +294,8 @@ func TestWhatIsHandedOverMustBeOneListenerWithAPort(t *testing.T) {
 		}
 	}
 	for variable, want := range map[string]string{
-		"LISTEN_FDS=many":     "LISTEN_FDS is \"many\"",
-		"NOTIFY_SOCKET=here":  "NOTIFY_SOCKET is \"here\"",
-		"NOTIFY_SOCKET=/none": "NOTIFY_SOCKET: ",
+		"LISTEN_FDS=many":    "LISTEN_FDS is \"many\"",
+		"NOTIFY_SOCKET=here": "NOTIFY_SOCKET is \"here\"",
 	} {
 		cmd := handing(dir, nil, nil, "--listen", "127.0.0.1:0")
 		cmd.Env = append(cmd.Env, variable)
@@ -300,9 +305,12 @@ func TestWhatIsHandedOverMustBeOneListenerWithAPort(t *testing.T) {
 		}
 	}
 	// Those of another process are left alone.
-	startWith(t, dir, []string{"LISTEN_PID=1", "LISTEN_FDS=1"}).stop(syscall.SIGTERM)
+	p := startWith(t, dir, []string{"LISTEN_PID=1", "LISTEN_FDS=1", "NOTIFY_SOCKET=/none"})
+	if code := p.stop(syscall.SIGTERM); code != 0 || !strings.Contains(p.log.String(), "cannot be told how it is") {
+		t.Errorf("exit code %d\n%s", code, p.log)
+	}
 	// The socket counts, and not --listen.
-	p := tcp.start(dir, nil, "--listen", "127.0.0.1:1")
+	p = tcp.start(dir, nil, "--listen", "127.0.0.1:1")
 	if p.url != "http://"+tcp.addr || !strings.Contains(p.log.String(), "--listen does not count") {
 		t.Errorf("it serves %s\n%s", p.url, p.log)
 	}
