@@ -26,9 +26,9 @@ const (
 // again with each in a savepoint. Callers are answered after COMMIT.
 type writer struct {
 	conn       *conn
-	onRollback func()
+	onRollback func(all bool)
 	onWake     func()
-	onCommit   func() (done func())
+	onCommit   func() (done func(error))
 	refused    func() string // why the system does not let the files be written; "": not known
 	files      sameFiles
 
@@ -51,7 +51,7 @@ type call struct {
 
 func newWriter(path string) *writer {
 	return &writer{
-		onRollback: func() {}, onWake: func() {}, onCommit: func() func() { return func() {} },
+		onRollback: func(bool) {}, onWake: func() {}, onCommit: func() func(error) { return func(error) {} },
 		refused: func() string { return refused(path) }, files: sameFiles{path: path},
 		calls: make(chan *call, maxGroup), done: make(chan struct{}),
 		log: logKeeper{locked: make(chan struct{}, 1)},
@@ -171,10 +171,10 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 func (w *writer) commit() error {
 	done := w.onCommit()
 	err := w.classifyCommit(w.exec("COMMIT"))
-	done()
 	if err == nil {
 		err = w.lostFiles()
 	}
+	done(err)
 	return err
 }
 
@@ -341,7 +341,7 @@ func (w *writer) runInSavepoint(c *call) ending {
 	}
 	end := w.runPlain(c)
 	if end == callSpoiled {
-		w.onRollback()
+		w.onRollback(false)
 		if err := w.exec("ROLLBACK TO one"); err != nil {
 			c.err = errors.Join(c.err, err)
 			return transactionGone
@@ -373,7 +373,7 @@ func (w *writer) begin() error { return w.classify(w.exec("BEGIN IMMEDIATE")) }
 
 // abort rolls back; SQLite may have done so already, then ROLLBACK's own error says nothing.
 func (w *writer) abort() {
-	w.onRollback()
+	w.onRollback(true)
 	_ = w.exec("ROLLBACK")
 }
 
