@@ -266,12 +266,16 @@ func (e *everyFlag) UnmarshalText(text []byte) error {
 	return nil
 }
 
+func (cmd *serveCmd) backupDir(db string) string {
+	if cmd.BackupDir != "" {
+		return cmd.BackupDir
+	}
+	return filepath.Join(filepath.Dir(db), "backups")
+}
+
 // backups is where copies of a database go, and when.
 func (cmd *serveCmd) backups(db string) runtime.BackupConfig {
-	dir := cmd.BackupDir
-	if dir == "" {
-		dir = filepath.Join(filepath.Dir(db), "backups")
-	}
+	dir := cmd.backupDir(db)
 	if cmd.SnapshotEvery == 0 && cmd.BackupEvery == 0 {
 		return runtime.BackupConfig{}
 	}
