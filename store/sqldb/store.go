@@ -183,13 +183,13 @@ func (s *Store) undone(all bool) {
 }
 
 // commits is told of a commit.
-func (s *Store) commits() func(error) {
+func (s *Store) commits(tx Tx) (func(error), error) {
 	done := s.onCommit()
 	return func(err error) {
 		if done(); err == nil {
 			s.unfinished.commit()
 		}
-	}
+	}, s.unfinished.save(tx)
 }
 
 func (s *Store) forget() {

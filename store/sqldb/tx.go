@@ -28,8 +28,9 @@ type DB interface {
 	OnWake(fn func())
 	// Size is how large the file is.
 	Size(ctx context.Context) (store.FileSize, error)
-	// OnCommit is called in the writer's turn, before a commit; what it gives, after it, with what became of it.
-	OnCommit(fn func() (done func(error)))
+	// OnCommit is called in the writer's turn, before a commit, and may write in its transaction: with its error that
+	// is undone. What it gives is called after the commit, with what became of it.
+	OnCommit(fn func(Tx) (done func(error), err error))
 	// Tidy checkpoints.
 	Tidy(ctx context.Context, idle bool) error
 	// Backup and Copy are those of store.Copies.

@@ -3,20 +3,25 @@ package sqldb
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 
 	"nightshift/store"
 )
 
-// selectUnfinished counts them through the three indexes that hold no ended ones.
+// selectUnfinished counts them through the three indexes that hold no ended ones: a second for some millions.
 const selectUnfinished = `
 SELECT (SELECT COUNT(*) FROM runs WHERE state = 2) + (SELECT COUNT(*) FROM runs WHERE state IN (1, 4)) +
     (SELECT COUNT(*) FROM runs WHERE state IN (3, 5))`
 
-// unfinished is how many runs have not ended. The rows are counted once, by the first call that writes; from then on
-// the number goes along with what is written and undone. All but seen belongs to the writer's turn.
+const metaUnfinished = "unfinished-runs"
+
+// unfinished is how many runs have not ended. The number is a row of the file, written in each transaction that
+// changes it, just before its commit; the rows are counted in a file alone that does not have it yet. In between it goes
+// along with what is written and undone. All but seen belongs to the writer's turn.
 type unfinished struct {
 	known bool
+	kept  bool         // the file has it; else it is to be written whatever changed
 	n     int64        // as the calls of the transaction under way leave it that went through
 	since int64        // by how much these have changed it
 	call  int64        // by how much the call under way has
@@ -29,11 +34,37 @@ func (u *unfinished) begin(tx Tx) error {
 	if u.known {
 		return nil
 	}
-	_, err := one(tx, selectUnfinished, func(r Row) { u.n = r.Int(0) })
+	n, kept, err := readUnfinished(tx)
 	if err != nil {
+		return err
+	}
+	u.known, u.kept, u.n = true, kept, n
+	return nil
+}
+
+// readUnfinished gives the number; kept: it is that of the file.
+func readUnfinished(tx Tx) (n int64, kept bool, err error) {
+	text, err := readMeta(tx, metaUnfinished)
+	if err == nil && text != "" {
+		n, err = strconv.ParseInt(text, 10, 64)
+		kept = true
+	} else if err == nil {
+		_, err = one(tx, selectUnfinished, func(r Row) { n = r.Int(0) })
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("count the runs that have not ended: %w", err)
+	}
+	return n, kept, nil
+}
+
+// save writes the number, where it is another one than the file has.
+func (u *unfinished) save(tx Tx) error {
+	if !u.known || u.kept && u.since == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(upsertMeta, metaUnfinished, strconv.FormatInt(u.n, 10)); err != nil {
 		return fmt.Errorf("count the runs that have not ended: %w", err)
 	}
-	u.known = true
 	return nil
 }
 
@@ -46,6 +77,7 @@ func (u *unfinished) undo() { u.n, u.since, u.call = u.n-u.since, 0, 0 }
 // commit is the end of a transaction.
 func (u *unfinished) commit() {
 	if u.since = 0; u.known {
+		u.kept = true
 		u.seen.Store(u.n)
 	}
 }
@@ -64,7 +96,8 @@ func (s *Store) Unfinished(ctx context.Context) (n int, err error) {
 		return int(n), nil
 	}
 	err = s.db.Read(ctx, func(tx Tx) error {
-		_, err := one(tx, selectUnfinished, func(r Row) { n = int(r.Int(0)) })
+		kept, _, err := readUnfinished(tx)
+		n = int(kept)
 		return err
 	})
 	return n, err

@@ -314,7 +314,7 @@ func (d *db) OnRollback(fn func(all bool)) { d.w.onRollback = fn }
 func (d *db) OnWake(fn func()) { d.w.onWake = fn }
 
 // OnCommit has fn called around each commit; it is given before anything is written.
-func (d *db) OnCommit(fn func() (done func(error))) { d.w.onCommit = fn }
+func (d *db) OnCommit(fn func(sqldb.Tx) (done func(error), err error)) { d.w.onCommit = fn }
 
 // Shrink implements sqldb.DB. The last pages of the file move to where some are free, and the file is cut: it is as
 // much writing as the pages are large.

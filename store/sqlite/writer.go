@@ -28,7 +28,7 @@ type writer struct {
 	conn       *conn
 	onRollback func(all bool)
 	onWake     func()
-	onCommit   func() (done func(error))
+	onCommit   func(sqldb.Tx) (done func(error), err error)
 	refused    func() string // why the system does not let the files be written; "": not known
 	files      sameFiles
 
@@ -42,6 +42,9 @@ type writer struct {
 	gate   sync.RWMutex // held for reading by reads
 }
 
+// noCommit is told of commits where nobody else is.
+func noCommit(sqldb.Tx) (func(error), error) { return func(error) {}, nil }
+
 type call struct {
 	fn   func(sqldb.Tx) error
 	tidy func(*conn) error // instead of fn: run outside of a transaction
@@ -51,7 +54,7 @@ type call struct {
 
 func newWriter(path string) *writer {
 	return &writer{
-		onRollback: func(bool) {}, onWake: func() {}, onCommit: func() func(error) { return func(error) {} },
+		onRollback: func(bool) {}, onWake: func() {}, onCommit: noCommit,
 		refused: func() string { return refused(path) }, files: sameFiles{path: path},
 		calls: make(chan *call, maxGroup), done: make(chan struct{}),
 		log: logKeeper{locked: make(chan struct{}, 1)},
@@ -169,8 +172,10 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 
 // commit ends the transaction under way. It has not happened where the files were taken away meanwhile.
 func (w *writer) commit() error {
-	done := w.onCommit()
-	err := w.classifyCommit(w.exec("COMMIT"))
+	done, err := w.onCommit(w.conn)
+	if err = w.classify(err); err == nil {
+		err = w.classifyCommit(w.exec("COMMIT"))
+	}
 	if err == nil {
 		err = w.lostFiles()
 	}
