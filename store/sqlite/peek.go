@@ -25,7 +25,7 @@ type Peeked struct {
 // Peek reads a file that no process serves. It changes nothing, not even the files beside it: SQLite is told that
 // the file cannot change, so it takes no lock and makes no log. The error is why a start would refuse it.
 func Peek(ctx context.Context, path string) (p Peeked, err error) {
-	facts, err := (&db{path: path, driver: "sqlite"}).lookAt(ctx)
+	facts, err := (&db{path: path}).lookAt()
 	if err == nil {
 		p.Held, err = facts.judge()
 	}
