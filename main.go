@@ -77,7 +77,7 @@ func restore(ctx context.Context, backup, db string, now jobs.Time) (store.Verif
 // peek reads a file that nobody serves.
 func peek(ctx context.Context, path string) doctor.Inside {
 	p, err := sqlite.Peek(ctx, path)
-	inside := doctor.Inside{Schema: p.Schema}
+	inside := doctor.Inside{Schema: p.Schema, Held: string(p.Held)}
 	if p.Newest > 0 {
 		inside.Newest = time.UnixMilli(p.Newest)
 	}

@@ -55,6 +55,7 @@ var (
 	probHost         = problemKind{"wrong-host", 421, "This server does not answer for that host"}
 	probInvalid      = problemKind{"invalid", 422, "The request is not valid"}
 	probOverload     = problemKind{"overload", 429, "Too much at once"}
+	probTooMany      = problemKind{"too-many-runs", 429, "Too many runs have not ended"}
 	probInternal     = problemKind{"internal", 500, "The server failed"}
 	probBusy         = problemKind{"busy", 503, "The database is locked by another process"}
 	probUnknown      = problemKind{"outcome-unknown", 503, "Whether it was done is unknown"}
@@ -68,7 +69,7 @@ var (
 var problemKinds = []problemKind{
 	probSyntax, probRequest, probUnauthorized, probSignature, probForbidden, probOrigin, probNotFound, probMethod,
 	probSlow, probExists, probOver, probState, probSet, probNamed, probInJob, probKey, probUnique, probStale, probTooLarge, probEncoding, probHost,
-	probInvalid, probOverload, probInternal, probBusy, probUnknown, probShut, probStopping, probNotReady,
+	probInvalid, probOverload, probTooMany, probInternal, probBusy, probUnknown, probShut, probStopping, probNotReady,
 	probFull,
 }
 
@@ -156,6 +157,9 @@ func at(place, location string) string {
 	return place + "." + location
 }
 
+// roomAfter is when it is worth asking again whether there is room for another run.
+const roomAfter = 10 * time.Second
+
 // problemOf is the only mapping of errors to statuses. What it does not know is the server's
 // fault: id names the line in the log that tells it.
 func (s *Server) problemOf(err error) *problem {
@@ -167,6 +171,7 @@ func (s *Server) problemOf(err error) *problem {
 		unique  *store.UniqueConflict
 		named   *store.NamedError
 		late    *store.OverError
+		many    *store.TooManyError
 		full    *store.FullError
 		tooBig  *http.MaxBytesError
 		fromWeb *echo.HTTPError
@@ -186,6 +191,9 @@ func (s *Server) problemOf(err error) *problem {
 		}
 	case errors.As(err, &late):
 		return over(late)
+	case errors.As(err, &many):
+		return &problem{kind: probTooMany, retryAfter: roomAfter, detail: many.Error() + ": nothing was made, repeat the call " +
+			"when some have; the server's --max-unfinished is that bound"}
 	case errors.As(err, &named):
 		return refuse(probNamed, "%s", named.Error())
 	case errors.Is(err, store.ErrSet):

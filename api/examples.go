@@ -116,6 +116,7 @@ var problemSamples = map[problemKind]error{
 	probOverload: &problem{
 		kind: probOverload, retryAfter: time.Second, detail: "it took too long",
 	},
+	probTooMany:  &store.TooManyError{Unfinished: 10_000_000, Limit: 10_000_000},
 	probInternal: refuse(probInternal, "the log of the server tells more under %s", "3F2KQX7MZD5A"),
 	probBusy:     store.ErrBusy,
 	probUnknown:  store.ErrUnknown,

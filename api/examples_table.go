@@ -75,9 +75,9 @@ var samples = joined(map[sampleKey][]sample{
 	{id: "resume-job"}:                  {{"note", "", jobs.Raw(`{"note": "it has been moved"}`)}},
 	{id: "upgrade-runs"}:                {{"empty", "", jobs.Raw(`{}`)}},
 	{id: "drain", status: 200}: {{"drained", "", wire.Server{
-		Version: "1.0.0", Draining: true, Scripts: sampleLevel, Alerts: wire.AlertState{FailuresTold: true},
+		Version: "1.0.0", Draining: true, MaxUnfinished: new(10_000_000), Scripts: sampleLevel, Alerts: wire.AlertState{FailuresTold: true},
 	}}},
-	{id: "drain"}:                    {{"empty", "", jobs.Raw(`{}`)}},
+	{id: "drain"}: {{"empty", "", jobs.Raw(`{}`)}},
 	{id: "resume"}: {
 		{"empty", "", jobs.Raw(`{}`)},
 		{"restored", "After a restore: nothing runs again that ran elsewhere", jobs.Raw(`{"cancel_waiting": true}`)},
@@ -335,7 +335,7 @@ var samples = joined(map[sampleKey][]sample{
 	{id: "get-ready", status: 200}:    {{"ready", "", wire.Status{Status: "ready"}}},
 
 	{"get-events", 200, "text/event-stream"}: {{"opened", "", sampleEventStream()}},
-	{"get-backup", 200, backupMedia}: {{"begins", "The first bytes of the file", "SQLite format 3"}},
+	{"get-backup", 200, backupMedia}:         {{"begins", "The first bytes of the file", "SQLite format 3"}},
 	{"get-metrics", 200, metricsMedia}: {{"text", "", `# HELP jobs_processed_total Runs that have ended, by job and by how: succeeded, failed, cancelled.
 # TYPE jobs_processed_total counter
 jobs_processed_total{job="nightly-sync",outcome="succeeded"} 412

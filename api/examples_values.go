@@ -269,7 +269,7 @@ var typeSamples = map[reflect.Type]func() any{
 		return wire.RotatedKey{Resealed: 4, Unreadable: []string{}}
 	},
 	reflect.TypeFor[wire.Server](): func() any {
-		return wire.Server{Version: "1.0.0", Running: 3, Scripts: sampleLevel, Alerts: wire.AlertState{FailuresTold: true}, Database: &wire.Database{
+		return wire.Server{Version: "1.0.0", Running: 3, Unfinished: 1841, MaxUnfinished: new(10_000_000), Scripts: sampleLevel, Alerts: wire.AlertState{FailuresTold: true}, Database: &wire.Database{
 			Path: "/var/lib/nightshift/nightshift.db", Size: 84 << 20, Free: 3 << 20, Log: 4 << 20, DiskFree: 21 << 30, DiskTotal: 40 << 30,
 		}}
 	},

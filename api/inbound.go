@@ -96,7 +96,7 @@ func inboundRoutes() []*route {
 				{status: 202, body: wire.Brief{}, doc: "A run was made, on disk, or stands for this delivery"},
 				{status: 204, doc: "The door's if is false"},
 			},
-			problems: []problemKind{probSignature, probShut},
+			problems: []problemKind{probSignature, probShut, probTooMany},
 		}
 	}
 	return []*route{

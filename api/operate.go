@@ -27,6 +27,12 @@ func (c *call) server() (*wire.Server, error) {
 			Why: string(h.Why), Reason: runtime.RestoredText(h), Since: h.Since, AsOf: h.AsOf,
 		}
 	}
+	if server.Unfinished, err = c.s.rt.Store().Unfinished(c.ctx()); err != nil {
+		return nil, err
+	}
+	if most := c.s.rt.MaxUnfinished(); most > 0 {
+		server.MaxUnfinished = &most
+	}
 	if c.who.Jobs == nil {
 		if server.Database, err = c.database(); err != nil {
 			return nil, err

@@ -207,7 +207,7 @@ func runRoutes() []*route {
 					doc: "An earlier run; with ?wait=, the run has ended",
 				},
 			},
-			problems: []problemKind{probNotFound, probKey, probUnique},
+			problems: []problemKind{probNotFound, probKey, probUnique, probTooMany},
 		},
 		{
 			method: "POST", path: "/v1/runs/batch", opens: scopeEnqueue, body: maxBatchBody,
@@ -218,7 +218,7 @@ func runRoutes() []*route {
 				name: "Idempotency-Key", wrong: noKeyOfAll, doc: "refused: each run of a batch has its own",
 			}},
 			in: batch{}, out: []outcome{{status: 202, body: wire.Briefs{}, doc: "In the order of the call"}},
-			problems: []problemKind{probKey, probUnique},
+			problems: []problemKind{probKey, probUnique, probTooMany},
 		},
 		{
 			method: "GET", path: "/v1/runs", opens: scopeRead | scopeEnqueue, query: runFilters(),
@@ -286,7 +286,7 @@ func runActionRoutes() []*route {
 				{status: 202, body: wire.Run{}, doc: "The new run"},
 				{status: 200, body: wire.Run{}, doc: "The requeue that is under way"},
 			},
-			problems: []problemKind{probNotFound, probState, probUnique},
+			problems: []problemKind{probNotFound, probState, probUnique, probTooMany},
 		},
 		{
 			method: "DELETE", path: "/v1/runs/:id", opens: scopeAdmin, handle: deleteRun,

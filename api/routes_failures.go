@@ -56,7 +56,7 @@ func failureRoutes() []*route {
 				{status: 202, body: wire.Run{}, doc: "The new run"},
 				{status: 200, body: wire.Run{}, doc: "The requeue that is under way"},
 			},
-			problems: []problemKind{probNotFound, probState, probUnique},
+			problems: []problemKind{probNotFound, probState, probUnique, probTooMany},
 		},
 	}, orderRoutes()...)
 }
@@ -68,7 +68,7 @@ func orderRoutes() []*route {
 	}
 	which := "For the failures that a filter holds for, 10,000 by their ids, or all that are open; which these are is " +
 		"fixed at once. It is carried out in small steps while other calls go on, and goes on after a restart: follow " +
-		"it at the Location. What has changed meanwhile, or cannot be, is left as it is, and the order says why. A token " +
+		"it at the Location. Requeues wait while too many runs have not ended (--max-unfinished). What has changed meanwhile, or cannot be, is left as it is, and the order says why. A token " +
 		"that is narrowed to some jobs reaches the failures of those alone. "
 	return []*route{
 		{

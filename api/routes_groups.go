@@ -22,7 +22,7 @@ func groupRoutes() []*route {
 					doc: "An earlier run; with ?wait=, the run has ended",
 				},
 			},
-			problems: []problemKind{probKey},
+			problems: []problemKind{probKey, probTooMany},
 		},
 		{
 			method: "GET", path: "/v1/groups", opens: scopeRead | scopeEnqueue, query: runFilters(), handle: listGroups,

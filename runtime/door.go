@@ -65,6 +65,7 @@ func (r *Runtime) Deliver(ctx context.Context, d Delivery) (made Submitted, admi
 		return made, false, err
 	}
 	sub := r.brought(&d, e, payload, id)
+	sub.Most = r.cfg.MaxUnfinished
 	out, err := r.store.Enqueue(ctx, []store.Submission{sub})
 	if r.wrote(err) != nil {
 		return made, false, err

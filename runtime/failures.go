@@ -71,6 +71,7 @@ func (r *Runtime) StopBulk(ctx context.Context, id jobs.ID, by store.By) (*store
 func (r *Runtime) orderedRequeue(ctx context.Context, b *store.Bulk, run *jobs.Run, by store.By) store.BulkRun {
 	out := store.BulkRun{Requeue: store.Requeue{
 		Of: run.ID, ID: r.ids.Next(by.Now.Std()), Trigger: jobs.TriggerRequeue, By: by, Creator: b.Creator,
+		Most: r.cfg.MaxUnfinished,
 	}}
 	if b.Patch != nil {
 		payload, err := jobs.MergePatch(run.Payload, b.Patch)

@@ -39,7 +39,7 @@ func (r *Runtime) RunGroup(ctx context.Context, rq *GroupRequest) (store.Submitt
 		return store.Submitted{}, err
 	}
 	sub := r.newRun(&request, job, r.Now()).sub
-	sub.Group = rq.Group
+	sub.Group, sub.Most = rq.Group, r.cfg.MaxUnfinished
 	if request.IdempotencyKey != "" {
 		sub.KeyHash, sub.KeyTTL = jobs.HashJSON(jobs.AppendJSON(nil, struct {
 			Group   *jobs.Group `json:"group"`

@@ -155,6 +155,9 @@ func (r *Runtime) Disk() (jobs.Disk, bool) {
 	return disk, err == nil
 }
 
+// MaxUnfinished is the bound of runs that have not ended; 0: there is none.
+func (r *Runtime) MaxUnfinished() int { return r.cfg.MaxUnfinished }
+
 // Draining reports whether nothing is started.
 func (r *Runtime) Draining() bool { return r.draining.Load() }
 

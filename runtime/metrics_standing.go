@@ -20,6 +20,8 @@ func gauge(name, help string, labels ...string) *prometheus.Desc {
 var (
 	metricBuild = gauge("build_info", "1, with the version of the program.", "version", "goversion")
 	metricRuns  = gauge("runs", "Runs that have not ended, by state.", "state")
+	metricOpen  = gauge("unfinished_runs", "Runs that have not ended.")
+	metricMost  = gauge("unfinished_runs_limit", "How many there may be before new ones are refused with 429; no series where there is no bound.")
 	metricHeld  = gauge("held_runs",
 		"Queued runs by what they wait for, as when they were last looked at; workers: nothing but a worker.", "kind")
 	metricWorkers    = gauge("workers", "Workers that there are, by kind.", "kind")
@@ -81,7 +83,7 @@ func (g *gathering) all() {
 		g.add(metricWorkers, float64(n), store.Pool(pool).String())
 	}
 	unread := 0
-	for _, part := range []func() error{g.runs, g.held, g.queues, g.dependencies, g.failures, g.alerts, g.file, g.disk} {
+	for _, part := range []func() error{g.runs, g.unfinished, g.held, g.queues, g.dependencies, g.failures, g.alerts, g.file, g.disk} {
 		before := len(g.list)
 		if err := part(); err != nil {
 			g.list, unread = g.list[:before], unread+1
@@ -103,6 +105,17 @@ func (g *gathering) runs() error {
 var heldKinds = []string{
 	jobs.HeldDependency, jobs.HeldConcurrency, jobs.HeldRate, jobs.HeldQueue, jobs.HeldPaused, jobs.HeldWorkers, jobs.HeldOverlap,
 	jobs.HeldSecret, jobs.HeldCheckpoint,
+}
+
+func (g *gathering) unfinished() error {
+	n, err := g.r.store.Unfinished(g.ctx)
+	if err == nil {
+		g.add(metricOpen, float64(n))
+	}
+	if most := g.r.cfg.MaxUnfinished; most > 0 {
+		g.add(metricMost, float64(most))
+	}
+	return err
 }
 
 func (g *gathering) held() error {

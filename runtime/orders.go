@@ -15,6 +15,8 @@ const (
 	orderStep = 100
 	// orderLook is how often orders are looked for that nobody has told of.
 	orderLook = time.Minute
+	// orderRoom is how soon one is looked at again that waits for runs to end, for there are too many.
+	orderRoom = 5 * time.Second
 )
 
 // orders wakes the worker that carries out what many failures are to be dealt with by.
@@ -36,8 +38,11 @@ func (r *Runtime) carryOut() {
 	look := time.NewTicker(orderLook)
 	defer look.Stop()
 	for failing := false; ; {
-		err := r.carryOutAll()
+		full, err := r.carryOutAll()
 		wait := look.C
+		if full {
+			wait = time.After(orderRoom)
+		}
 		if err != nil && r.stopping.Err() == nil {
 			if !failing {
 				r.log.Error("orders for failures cannot be carried out: tried until they can", "error", err)
@@ -54,30 +59,32 @@ func (r *Runtime) carryOut() {
 	}
 }
 
-// carryOutAll does a step of each order in turn until nothing is left to do.
-func (r *Runtime) carryOutAll() error {
+// carryOutAll does a step of each order in turn until nothing is left to do, or nothing can be done now: full, for
+// too many runs have not ended.
+func (r *Runtime) carryOutAll() (full bool, err error) {
 	for {
 		left, err := r.store.BulksLeft(r.stopping)
 		if err != nil {
-			return err
+			return false, err
 		}
 		more := false
+		full = false
 		for _, id := range left {
-			again, err := r.stepOrder(id)
+			again, waits, err := r.stepOrder(id)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
+				return false, err
 			}
-			more = more || again
+			more, full = more || again, full || waits
 		}
 		if !more {
-			return nil
+			return full, nil
 		}
 	}
 }
 
 // stepOrder deals with the next few failures of an order, and then lets others write for as long as that
-// took.
-func (r *Runtime) stepOrder(id jobs.ID) (more bool, err error) {
+// took. full: the rest waits until fewer runs are unfinished.
+func (r *Runtime) stepOrder(id jobs.ID) (more, full bool, err error) {
 	begun, by := time.Now(), store.By{Actor: "server", Now: r.Now()}
 	done, more, err := r.store.BulkStep(r.stopping, id, orderStep, func(b *store.Bulk, runs []*jobs.Run) []store.BulkRun {
 		list := make([]store.BulkRun, 0, len(runs))
@@ -87,7 +94,7 @@ func (r *Runtime) stepOrder(id jobs.ID) (more bool, err error) {
 		return list
 	}, by.Now)
 	if r.wrote(err) != nil {
-		return false, err
+		return false, false, err
 	}
 	for _, made := range done.Made {
 		r.hub.changed(made.ID)
@@ -95,10 +102,10 @@ func (r *Runtime) stepOrder(id jobs.ID) (more bool, err error) {
 	for _, run := range done.Cancelled {
 		r.hub.changed(run)
 	}
-	if more {
+	if more && !done.Full {
 		r.rest(time.Since(begun))
 	}
-	return more, nil
+	return more && !done.Full, done.Full, nil
 }
 
 // rest waits a while, or until the runtime stops.

@@ -200,7 +200,7 @@ func (r *Runtime) Requeue(ctx context.Context, rq store.Requeue) (store.Submitte
 	}
 	rq.By.Now = r.Now()
 	rq.ID = r.ids.Next(rq.By.Now.Std())
-	rq.Trigger = jobs.TriggerRequeue
+	rq.Trigger, rq.Most = jobs.TriggerRequeue, r.cfg.MaxUnfinished
 	if err := r.fitRequeue(ctx, &rq); err != nil {
 		return store.Submitted{}, err
 	}

@@ -53,6 +53,9 @@ type Config struct {
 	Heartbeat func(context.Context) error
 	Tracer    Tracer // nil: runs are not traced
 	Backups   BackupConfig
+	// MaxUnfinished is how many runs that have not ended there may be when somebody makes another one; 0: any
+	// number. What the server makes itself is always made: ticks, chains, members, merges, alerts.
+	MaxUnfinished int
 }
 
 // Runtime owns all goroutines.

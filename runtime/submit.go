@@ -17,7 +17,7 @@ type Submitted struct {
 
 // Submit makes runs, all or none. Faults are *jobs.InvalidError, located runs[3].payload, or
 // payload where single; *store.EntryError, joined, for unknown jobs, keys used before and runs that
-// stand.
+// stand; *store.TooManyError where too many have not ended.
 func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) ([]Submitted, error) {
 	for i := range reqs {
 		if size := len(reqs[i].Payload); size > jobs.MaxPayload {
@@ -29,6 +29,9 @@ func (r *Runtime) Submit(ctx context.Context, single bool, reqs []jobs.Request) 
 	subs, err := r.prepare(ctx, single, reqs)
 	if err != nil {
 		return nil, errors.Join(err, r.conflicts(ctx, single, subs))
+	}
+	for i := range subs {
+		subs[i].Most = r.cfg.MaxUnfinished
 	}
 	made, err := r.store.Enqueue(ctx, subs)
 	if r.wrote(err) != nil {

@@ -149,6 +149,8 @@ func (s BulkState) String() string { return bulkStates[s] }
 type BulkDone struct {
 	Made      []Submitted
 	Cancelled []jobs.ID
+	// Full: there are as many unfinished runs as Requeue.Most lets there be. The rest is for later.
+	Full bool
 }
 
 // BulkInfo is how an order stands.

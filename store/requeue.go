@@ -15,6 +15,8 @@ type Requeue struct {
 	RunAt jobs.Time // when the new run is due; zero: now
 	Bulk  jobs.ID   // the order that it is of; NilID: none
 
+	Most int // as in Submission
+
 	Keys jobs.Keys // of the new run
 	// Unique: a run that stands by it is a *UniqueConflict, whatever it says, but for the run Of
 	// itself, from which the new one takes the key over. nil: none.

@@ -25,6 +25,8 @@ type Statistics interface {
 	// HeldRuns counts the queued runs by what they wait for, jobs.HeldWorkers and so on, as it was when they were last
 	// looked at.
 	HeldRuns(ctx context.Context) (map[string]int, error)
+	// Unfinished counts the runs that have not ended. It costs nothing: the number is kept.
+	Unfinished(ctx context.Context) (int, error)
 }
 
 // EndedNow is a run that has ended, or an attempt after which another one follows.

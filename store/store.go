@@ -212,6 +212,9 @@ type Submission struct {
 	// run that stands, as from By.
 	Quiet bool
 	By    string
+	// Most is how many runs that have not ended there may be with this one: past it nothing is made, and the error
+	// is a *TooManyError. A run that stands already is found all the same. 0: any number.
+	Most int
 	// Group is what a run of jobs.GroupJob is made of; nil: its job says what it does.
 	Group *jobs.Group
 }
@@ -282,6 +285,13 @@ func (e *UniqueConflict) Error() string {
 		text = "the run of entry " + strconv.Itoa(*e.Entry)
 	}
 	return text + " of job " + e.Job + " stands for it " + StandsUntil(e.While, e.Until)
+}
+
+// TooManyError is a run that is one too many.
+type TooManyError struct{ Unfinished, Limit int }
+
+func (e *TooManyError) Error() string {
+	return strconv.Itoa(e.Unfinished) + " runs have not ended, " + strconv.Itoa(e.Limit) + " are the most there may be"
 }
 
 // ConflictOf gives the run that a conflict is with, and where the conflict keeps the entry that would

@@ -65,6 +65,7 @@ var sources = map[string]source{
 	"rules":               {kind: anyFile},
 	"db":                  {kind: anyFile},
 	"home":                {kind: anyFolder},
+	"backup-dir":          {kind: anyFolder},
 	"dest":                {kind: anyFile},
 	"backup":              {kind: anyFile},
 	"checkpoint set json": {},

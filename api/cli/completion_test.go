@@ -104,21 +104,20 @@ func topLevelHelp(t *testing.T) string {
 	return strings.Join(names, "\n")
 }
 
-// freeValues are arguments and flags for which nothing can be offered: texts, numbers, times, addresses and names
-// that are made up where they are typed.
+// namedValues are the placeholders of what has a name, or is a file.
+var namedValues = strings.Fields("NAME ID FILE DIR STATE STATUS TRIGGER SCOPE TYPE KIND ZONE LEVEL")
+
+// freeValues are arguments, and flags with such a placeholder, for which nothing can be offered: texts, numbers, and
+// names that are made up where they are typed.
 var freeValues = strings.Fields(`
-	json|- done[/total] note message line value type error-type retry-after stack listen url script-user workers
-	script-workers shutdown-grace smtp mail-from heartbeat-url trusted-proxy ntp payload delay run-at priority max-attempts
-	key correlation label limit cursor since until query set prefix name id order actor action rate stop-after patch for
-	after attempt every from start end count expires fingerprint reason to wait timeout server token jobs subject
-	retry-on interpreter
+	json|- done[/total] note message line value type error-type correlation set prefix name id order after subject
 `)
 
 func TestEachValueOfACommandIsOfferedOrFree(t *testing.T) {
 	for _, node := range modelOf().Leaves(true) {
 		values := slices.Clone(node.Positional)
 		for _, f := range node.Flags {
-			if !f.IsBool() && !f.Hidden {
+			if !f.IsBool() && !f.Hidden && slices.Contains(namedValues, f.PlaceHolder) {
 				values = append(values, f.Value)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +21,7 @@ type doctorCmd struct {
 	Workers       int    `default:"64" env:"NIGHTSHIFT_WORKERS" placeholder:"N" help:"As given to serve (${env})."`
 	ScriptWorkers int    `env:"NIGHTSHIFT_SCRIPT_WORKERS" placeholder:"N" help:"As given to serve (${env})."`
 	SMTP          string `name:"smtp" env:"NIGHTSHIFT_SMTP" placeholder:"URL" help:"As given to serve (${env})."`
+	BackupDir     string `env:"NIGHTSHIFT_BACKUP_DIR" placeholder:"DIR" help:"As given to serve (${env})."`
 	forceFlag     `embed:""`
 	NTP           string `name:"ntp" placeholder:"HOST" help:"Ask this time server how wrong the clock is; left out: nobody outside is asked."`
 }
@@ -73,6 +74,7 @@ func (cmd *doctorCmd) Run(s *session) error {
 func (cmd *doctorCmd) place(s *session) doctor.Place {
 	as := serveCmd{
 		DB: cmd.DB, Scripts: cmd.Scripts, Workers: cmd.Workers, ScriptWorkers: cmd.ScriptWorkers, forceFlag: cmd.forceFlag,
+		BackupDir: cmd.BackupDir,
 	}
 	return as.place(s, resolved(cmd.DB))
 }
@@ -80,7 +82,7 @@ func (cmd *doctorCmd) place(s *session) doctor.Place {
 // place is what the checks are to look at for a server with these flags.
 func (cmd *serveCmd) place(s *session, db string) doctor.Place {
 	p := doctor.Place{
-		Now: time.Now(), DB: db, Backups: filepath.Join(filepath.Dir(db), "backups"),
+		Now: time.Now(), DB: db, Backups: cmd.backupDir(db),
 		NoScripts: cmd.Scripts == "off", Force: cmd.ForceNetworkFilesystem, Keys: os.Getenv("NIGHTSHIFT_KEY") != "",
 		Workers: cmd.Workers, ScriptWorkers: cmd.scriptWorkers(),
 		Program: doctor.Program{Version: s.parts.Version, SQLite: s.parts.SQLite(), Schema: s.parts.Schema},
@@ -136,19 +138,14 @@ func (cmd *doctorCmd) askServer(s *session, f *doctor.Facts) {
 	}
 }
 
-// lookInside reads the file where nobody serves it and all of it is in the file.
+// lookInside reads the file where nobody serves it.
 func (cmd *doctorCmd) lookInside(s *session, f *doctor.Facts) {
 	if f.Server.Held || f.Inside != nil {
 		return
 	}
-	there := false
-	for i := range f.Files {
-		file := &f.Files[i]
-		if file.Role == doctor.RoleWAL && file.Size > 0 {
-			return
-		}
-		there = there || file.Role == doctor.RoleFile && file.Mode.IsRegular() && file.Deny == "" && file.Err == ""
-	}
+	there := slices.ContainsFunc(f.Files, func(file doctor.File) bool {
+		return file.Role == doctor.RoleFile && file.Mode.IsRegular() && file.Deny == "" && file.Err == ""
+	})
 	if there {
 		inside := s.parts.Peek(s.ctx, f.DB)
 		f.Inside = &inside

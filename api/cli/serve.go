@@ -85,6 +85,7 @@ type serveCmd struct {
 	SMTP          string        `name:"smtp" env:"NIGHTSHIFT_SMTP" placeholder:"URL" help:"Mail server, such as smtp://user@mail.example.com:587 or smtps://mail.example.com, its password in NIGHTSHIFT_SMTP_PASSWORD; ?tls=none sends in clear. Else the machine's sendmail (${env})."`
 	MailFrom      string        `env:"NIGHTSHIFT_MAIL_FROM" placeholder:"ADDRESS" help:"Sender of mail whose job names none (${env})."`
 	HeartbeatURL  string        `name:"heartbeat-url" env:"NIGHTSHIFT_HEARTBEAT_URL" placeholder:"URL" help:"Called every minute while the server is well, so that somebody notices when it is not (${env})."`
+	MaxUnfinished int           `default:"10000000" env:"NIGHTSHIFT_MAX_UNFINISHED" placeholder:"N" help:"How many runs that have not ended there may be, ${default} unless told: past it new ones are refused with 429, but for those that the server makes itself (${env})."`
 	Resume        bool          `env:"NIGHTSHIFT_RESUME" help:"Let a database go that is held, for it was restored or its path did not serve it last (${env})."`
 	SnapshotEvery everyFlag     `default:"5m" env:"NIGHTSHIFT_SNAPSHOT_EVERY" placeholder:"DURATION|off" help:"How often backups/latest.db is published at most, where something was written; at least 20 times as long apart as one takes (${env})."`
 	BackupEvery   everyFlag     `default:"24h" env:"NIGHTSHIFT_BACKUP_EVERY" placeholder:"DURATION|off" help:"How often a backup is kept under a name with its time, ${default} unless told (${env})."`
@@ -111,6 +112,9 @@ func (cmd *serveCmd) Validate() error {
 	}
 	if cmd.Workers < 1 || cmd.Workers > 10_000 {
 		return errors.New("--workers: want 1 to 10000")
+	}
+	if cmd.MaxUnfinished < 1 {
+		return errors.New("--max-unfinished: want 1 or more")
 	}
 	if cmd.ScriptWorkers < 0 || cmd.ScriptWorkers > 10_000 {
 		return errors.New("--script-workers: want 1 to 10000, or 0 for 2 for each core")
@@ -236,7 +240,7 @@ func (sv *serving) open() (err error) {
 		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
 		Uptime: runtime.MachineUptime, Disk: runtime.DiskOf(filepath.Dir(sv.db)),
 		Heartbeat: heartbeatTo(cmd.HeartbeatURL, sv.s.parts.Version),
-		Tracer:    tracer, Backups: cmd.backups(sv.db),
+		Tracer:    tracer, Backups: cmd.backups(sv.db), MaxUnfinished: cmd.MaxUnfinished,
 	})
 	if err != nil {
 		return err
@@ -266,12 +270,16 @@ func (e *everyFlag) UnmarshalText(text []byte) error {
 	return nil
 }
 
+func (cmd *serveCmd) backupDir(db string) string {
+	if cmd.BackupDir != "" {
+		return cmd.BackupDir
+	}
+	return filepath.Join(filepath.Dir(db), "backups")
+}
+
 // backups is where copies of a database go, and when.
 func (cmd *serveCmd) backups(db string) runtime.BackupConfig {
-	dir := cmd.BackupDir
-	if dir == "" {
-		dir = filepath.Join(filepath.Dir(db), "backups")
-	}
+	dir := cmd.backupDir(db)
 	if cmd.SnapshotEvery == 0 && cmd.BackupEvery == 0 {
 		return runtime.BackupConfig{}
 	}

@@ -146,6 +146,9 @@ type Server struct {
 	Version  string `json:"version"`
 	Draining bool   `json:"draining" doc:"It starts no attempt until resume or restart"`
 	Running  int    `json:"running" doc:"Attempts under way"`
+	// MaxUnfinished is null where there is no bound.
+	Unfinished    int  `json:"unfinished" doc:"Runs that have not ended, of all jobs"`
+	MaxUnfinished *int `json:"max_unfinished" doc:"How many there may be: past it runs are refused with 429, but for those that the server makes itself (ticks, chains, members, merges, alerts), and requeues of an order wait; null: any number"`
 	// Restored is null while nothing is held.
 	Restored *Restored `json:"restored" doc:"Why nothing starts, no tick is decided and nobody is told until resume: the database is a backup, or this path did not serve it last; null: all of that is done"`
 	// CancelledRuns is told by the resume that cancelled them.

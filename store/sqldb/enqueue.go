@@ -95,6 +95,9 @@ func (s *Store) enqueue(tx Tx, sub *store.Submission) (store.Submitted, error) {
 		return store.Submitted{}, err
 	}
 	if !folded {
+		if err := s.room(sub.Most); err != nil {
+			return store.Submitted{}, err
+		}
 		if err := s.insert(tx, job, run); err != nil {
 			return store.Submitted{}, err
 		}
@@ -192,7 +195,7 @@ func (s *Store) insert(tx Tx, job *jobRow, run *jobs.Run) error {
 		}
 		lane = l.id
 	}
-	if err := insertRow(tx, job, lane, run, ""); err != nil {
+	if err := s.insertRow(tx, job, lane, run, ""); err != nil {
 		return err
 	}
 	if err := insertPayloadOf(tx, run); err != nil {
@@ -229,8 +232,8 @@ func insertPayloadOf(tx Tx, run *jobs.Run) error {
 	return err
 }
 
-// insertRow makes the row of a run, in a line or none.
-func insertRow(tx Tx, job *jobRow, lane int64, run *jobs.Run, line string) error {
+// insertRow makes the row of a run, in a line or none. One that has ended already is counted as such thereafter.
+func (s *Store) insertRow(tx Tx, job *jobRow, lane int64, run *jobs.Run, line string) error {
 	labels, err := marshalLabels(run.Labels)
 	if err != nil {
 		return err
@@ -251,6 +254,7 @@ func insertRow(tx Tx, job *jobRow, lane int64, run *jobs.Run, line string) error
 		rankOf(run.DueAt, run.Priority), int64(run.DueAt), run.Priority, string(run.Trigger),
 		int64(run.CreatedAt), int64(run.RunAt), noneText(run.CreatedBy),
 	}
+	s.unfinished.call++
 	seldom := []driver.Value{
 		none(run.MaxAttempts), none(run.Timeout.Std().Milliseconds()), operation,
 		noneID(run.RequeuedFrom), correlation, noneText(run.IdempotencyKey), labels,

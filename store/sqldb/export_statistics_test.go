@@ -6,6 +6,7 @@ import "maps"
 var statisticsStatements = map[string]string{
 	"selectEndedCounts": selectEndedCounts, "selectEndedJob": selectEndedJob, "upsertEnded": upsertEnded,
 	"deleteEndedCounts": deleteEndedCounts, "selectHeldRuns": selectHeldRuns,
+	"selectUnfinished": selectUnfinished,
 }
 
 func init() { maps.Copy(Statements, statisticsStatements) }

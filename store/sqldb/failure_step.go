@@ -41,6 +41,7 @@ func (s *Store) BulkStep(
 	}
 	err = s.write(ctx, func(tx Tx) (err error) {
 		done.Made, more, err = step.write(tx)
+		done.Full = step.full
 		return err
 	})
 	if err != nil {
@@ -60,6 +61,7 @@ type bulkStep struct {
 	items []jobs.ID       // that are dealt with now: the first of left
 	runs  []*jobs.Run     // of these, those that are to be requeued
 	make  []store.BulkRun // the requeues, in the order of runs
+	full  bool            // there are as many unfinished runs as there may be
 }
 
 // read finds them, and the runs that are to be requeued with their payloads.
@@ -118,20 +120,28 @@ func (b *bulkStep) write(tx Tx) (made []store.Submitted, more bool, err error) {
 	if err != nil || bulk.State != store.BulkRunning || part != b.part || !slices.Equal(left, b.left) {
 		return nil, true, err
 	}
-	b.bulk = bulk
+	b.bulk, b.full = bulk, false
 	requeues := b.make
-	for _, item := range b.items {
+	for i, item := range b.items {
 		var rq *store.BulkRun
 		if len(requeues) > 0 && requeues[0].Of == item {
 			rq, requeues = &requeues[0], requeues[1:]
 		}
 		out, err := b.deal(tx, item, rq)
+		var full *store.TooManyError
+		if errors.As(err, &full) { // it wrote nothing: this one and the rest come later
+			b.full, b.items = true, b.items[:i]
+			break
+		}
 		if err != nil {
 			return nil, false, fmt.Errorf("run %s: %w", item, err)
 		}
 		if out != nil {
 			made = append(made, *out)
 		}
+	}
+	if b.full && len(b.items) == 0 {
+		return nil, true, nil
 	}
 	more, err = b.keep(tx)
 	return made, more, err

@@ -79,7 +79,7 @@ func (s *Store) insertInLine(tx Tx, job *jobRow, run *jobs.Run, line string) err
 		}
 		lane, run.HeldBy = l.id, heldInLine(line, run, jobs.NilID)
 	}
-	if err := insertRow(tx, job, lane, run, line); err != nil {
+	if err := s.insertRow(tx, job, lane, run, line); err != nil {
 		return err
 	}
 	tx.Wake() // it may be the next that falls due

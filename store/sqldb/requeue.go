@@ -74,6 +74,9 @@ func (s *Store) requeue(tx Tx, rq *store.Requeue) (out store.Submitted, err erro
 	if unfinished {
 		return s.submittedRun(tx, end, row.jobName)
 	}
+	if err := s.room(rq.Most); err != nil {
+		return out, err
+	}
 	job, err := s.liveJob(tx, row.jobName)
 	if err != nil {
 		return out, err

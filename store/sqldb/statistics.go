@@ -40,6 +40,9 @@ type count struct{ n, ms int64 }
 
 // tally counts something that has ended in this transaction; its rows are written once, at its end.
 func (s *Store) tally(job string, as store.EndedAs, kind jobs.FailureKind, started, now jobs.Time) {
+	if as != store.EndedRetried {
+		s.unfinished.call--
+	}
 	bucket, ms, took := store.EndedNever, int64(0), time.Duration(0)
 	if started != 0 {
 		took = max(0, now.Sub(started))
@@ -104,7 +107,7 @@ func (s *Store) tallyEnd(e *ended) {
 func (s *Store) OnEnded(fn func([]store.EndedNow)) { s.onEnded = fn }
 
 // OnCommit implements store.Statistics.
-func (s *Store) OnCommit(fn func() (done func())) { s.db.OnCommit(fn) }
+func (s *Store) OnCommit(fn func() (done func())) { s.onCommit = fn }
 
 // selectHeldRuns counts what each lane holds; of a lane nothing is shut, its runs wait for workers.
 const selectHeldRuns = `

@@ -55,6 +55,9 @@ type Store struct {
 	tallies map[tallied]count  // what has ended in the transaction under way
 	folding *string            // the job whose counts were folded last; nil: none yet
 	idle    [store.Pools]bool  // pools without a lane that has its turn: a claim need not look
+
+	unfinished unfinished
+	onCommit   func() (done func()) // see OnCommit
 }
 
 // jobRow is what the queue needs of a job.
@@ -88,7 +91,10 @@ func New(db DB) *Store {
 		cached: maxCached, onEvents: func() {}, tallies: map[tallied]count{},
 	}
 	s.forget()
-	db.OnRollback(s.forget)
+	s.unfinished.seen.Store(-1)
+	s.onCommit = func() func() { return func() {} }
+	db.OnRollback(s.undone)
+	db.OnCommit(s.commits)
 	db.OnWake(s.signal)
 	return s
 }
@@ -119,9 +125,15 @@ func (s *Store) write(ctx context.Context, fn func(Tx) error) error {
 		before := s.told
 		clear(s.tallies)
 		s.endedNow = s.endedNow[:0]
-		err := fn(tx)
+		err := s.unfinished.begin(tx)
+		if err == nil {
+			err = fn(tx)
+		}
 		if err == nil {
 			err = s.keepTallies(tx)
+		}
+		if err == nil {
+			s.unfinished.keep()
 		}
 		told, ended = s.told > before, slices.Clone(s.endedNow)
 		return err
@@ -160,6 +172,24 @@ func (s *Store) signal() {
 	case s.ready <- struct{}{}:
 	default:
 	}
+}
+
+// undone is told of what was rolled back.
+func (s *Store) undone(all bool) {
+	s.forget()
+	if all {
+		s.unfinished.undo()
+	}
+}
+
+// commits is told of a commit.
+func (s *Store) commits(tx Tx) (func(error), error) {
+	done := s.onCommit()
+	return func(err error) {
+		if done(); err == nil {
+			s.unfinished.commit()
+		}
+	}, s.unfinished.save(tx)
 }
 
 func (s *Store) forget() {

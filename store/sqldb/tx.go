@@ -20,15 +20,17 @@ type DB interface {
 	// Read runs fn in a read transaction of one snapshot. fn must be short, and neither write nor
 	// read again: writers may wait for it.
 	Read(ctx context.Context, fn func(Tx) error) error
-	// OnRollback is called in the writer's turn whenever something written was undone.
-	OnRollback(fn func())
+	// OnRollback is called in the writer's turn whenever something written was undone: by the call under way, or
+	// all by the calls of the transaction.
+	OnRollback(fn func(all bool))
 	// OnWake is called in the writer's turn, before the commit, when a closure called
 	// Tx.Wake: the writer waits a moment so that who is woken can join the transaction.
 	OnWake(fn func())
 	// Size is how large the file is.
 	Size(ctx context.Context) (store.FileSize, error)
-	// OnCommit is called in the writer's turn, before a commit; what it gives, after it.
-	OnCommit(fn func() (done func()))
+	// OnCommit is called in the writer's turn, before a commit, and may write in its transaction: with its error that
+	// is undone. What it gives is called after the commit, with what became of it.
+	OnCommit(fn func(Tx) (done func(error), err error))
 	// Tidy checkpoints.
 	Tidy(ctx context.Context, idle bool) error
 	// Backup and Copy are those of store.Copies.

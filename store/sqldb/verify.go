@@ -50,6 +50,9 @@ AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.job = r.job AND o.bkey = r.bkey AND
 	{"a group waits for members and all have ended",
 		runName + `JOIN groups g ON g.run = r.seq WHERE r.state < 6 AND g.phase = 1 AND NOT EXISTS (
     SELECT 1 FROM members m JOIN runs c ON c.seq = m.run WHERE m.parent = r.seq AND c.state < 6)`},
+	{"the number of runs that have not ended is not that of the rows",
+		`SELECT value || ' instead of ' || n FROM meta, (SELECT COUNT(*) AS n FROM runs WHERE state < 6)
+WHERE name = '` + metaUnfinished + `' AND value <> CAST(n AS TEXT)`},
 	{"a group waits for its merge and that has ended",
 		runName + `JOIN groups g ON g.run = r.seq WHERE r.state < 6 AND g.phase = 2 AND NOT EXISTS (
     SELECT 1 FROM runs c WHERE c.seq = g.merge AND c.state < 6)`},

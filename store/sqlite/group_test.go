@@ -100,7 +100,7 @@ func refuseAfter(fn func(sqldb.Tx) error) func(sqldb.Tx) error {
 func TestClosureThatFailsSpoilsNoOther(t *testing.T) {
 	d := openTest(t)
 	var undone atomic.Int64
-	d.OnRollback(func() { undone.Add(1) })
+	d.OnRollback(func(bool) { undone.Add(1) })
 	errs := together(t, d,
 		insert("a", ""),
 		refuseAfter(insert("b", "")),

@@ -10,17 +10,28 @@ import (
 	"strings"
 
 	lib "modernc.org/sqlite/lib"
+
+	"nightshift/store"
 )
 
 // Peeked is what a file says of itself that nobody serves.
 type Peeked struct {
-	Schema int64 // the last migration it has seen; 0: it is empty
-	Newest int64 // when the newest of runs, events and changes was made, in milliseconds; 0: there is none
+	Schema int64         // the last migration it has seen; 0: it is empty
+	Newest int64         // when the newest of runs, events and changes was made, in milliseconds; 0: there is none
+	Held   store.HeldWhy // why a start would hold it; "": it would not
+	Log    bool          // the last writes are in its log: Schema and Newest are not known
 }
 
-// Peek reads a file that no process serves and that has no log beside it. It changes nothing, not even
-// the files beside it: SQLite is told that the file cannot change, so it takes no lock and makes no log.
+// Peek reads a file that no process serves. It changes nothing, not even the files beside it: SQLite is told that
+// the file cannot change, so it takes no lock and makes no log. The error is why a start would refuse it.
 func Peek(ctx context.Context, path string) (p Peeked, err error) {
+	facts, err := (&db{path: path}).lookAt()
+	if err == nil {
+		p.Held, err = facts.judge()
+	}
+	if p.Log = facts.log > 0; err != nil || p.Log || facts.empty {
+		return p, err
+	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
 		"?mode=ro&immutable=1&_pragma=query_only(1)")
 	if err != nil {

@@ -46,8 +46,8 @@ func TestPeekRefusesWhatIsNoDatabaseOfOurs(t *testing.T) {
 	if _, err := Peek(t.Context(), text); err == nil || err.Error() != notOurs {
 		t.Errorf("of a text it says %v", err)
 	}
-	if _, err := Peek(t.Context(), filepath.Join(dir, "missing.db")); err == nil {
-		t.Error("a missing file is read")
+	if got, err := Peek(t.Context(), filepath.Join(dir, "missing.db")); err != nil || got != (Peeked{}) {
+		t.Errorf("of a missing file it says %+v, %v", got, err)
 	}
 	empty := filepath.Join(dir, "empty.db")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
@@ -55,6 +55,41 @@ func TestPeekRefusesWhatIsNoDatabaseOfOurs(t *testing.T) {
 	}
 	if got, err := Peek(t.Context(), empty); err != nil || got != (Peeked{}) {
 		t.Errorf("of an empty file it says %+v, %v", got, err)
+	}
+}
+
+func TestPeekTellsWhatAStartWouldDoWithTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "n.db")
+	st, err := Open(t.Context(), path, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(dir, "copy.db")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{copied, path + "-wal"} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Peek(t.Context(), copied); err != nil || got.Held != store.HeldElsewhere || got.Schema != Schema() {
+		t.Errorf("of a copy it says %+v, %v", got, err)
+	}
+	if got, err := Peek(t.Context(), path); err != nil || !got.Log || got.Schema != 0 {
+		t.Errorf("of a file with a log it says %+v, %v", got, err)
+	}
+	// Another file in its place, with the log of the one that was there.
+	if err := os.Rename(copied, path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Peek(t.Context(), path); err == nil || !strings.Contains(err.Error(), "n.db-wal and") {
+		t.Errorf("of a file with the log of another it says %+v, %v", got, err)
 	}
 }
 

@@ -308,13 +308,13 @@ func (r *reader) Query(query string, each func(sqldb.Row) error, args ...driver.
 }
 
 // OnRollback implements sqldb.DB.
-func (d *db) OnRollback(fn func()) { d.w.onRollback = fn }
+func (d *db) OnRollback(fn func(all bool)) { d.w.onRollback = fn }
 
 // OnWake implements sqldb.DB.
 func (d *db) OnWake(fn func()) { d.w.onWake = fn }
 
 // OnCommit has fn called around each commit; it is given before anything is written.
-func (d *db) OnCommit(fn func() (done func())) { d.w.onCommit = fn }
+func (d *db) OnCommit(fn func(sqldb.Tx) (done func(error), err error)) { d.w.onCommit = fn }
 
 // Shrink implements sqldb.DB. The last pages of the file move to where some are free, and the file is cut: it is as
 // much writing as the pages are large.

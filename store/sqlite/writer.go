@@ -26,9 +26,9 @@ const (
 // again with each in a savepoint. Callers are answered after COMMIT.
 type writer struct {
 	conn       *conn
-	onRollback func()
+	onRollback func(all bool)
 	onWake     func()
-	onCommit   func() (done func())
+	onCommit   func(sqldb.Tx) (done func(error), err error)
 	refused    func() string // why the system does not let the files be written; "": not known
 	files      sameFiles
 
@@ -42,6 +42,9 @@ type writer struct {
 	gate   sync.RWMutex // held for reading by reads
 }
 
+// noCommit is told of commits where nobody else is.
+func noCommit(sqldb.Tx) (func(error), error) { return func(error) {}, nil }
+
 type call struct {
 	fn   func(sqldb.Tx) error
 	tidy func(*conn) error // instead of fn: run outside of a transaction
@@ -51,7 +54,7 @@ type call struct {
 
 func newWriter(path string) *writer {
 	return &writer{
-		onRollback: func() {}, onWake: func() {}, onCommit: func() func() { return func() {} },
+		onRollback: func(bool) {}, onWake: func() {}, onCommit: noCommit,
 		refused: func() string { return refused(path) }, files: sameFiles{path: path},
 		calls: make(chan *call, maxGroup), done: make(chan struct{}),
 		log: logKeeper{locked: make(chan struct{}, 1)},
@@ -169,12 +172,14 @@ func (w *writer) tryGroup(first *call) (group []*call) {
 
 // commit ends the transaction under way. It has not happened where the files were taken away meanwhile.
 func (w *writer) commit() error {
-	done := w.onCommit()
-	err := w.classifyCommit(w.exec("COMMIT"))
-	done()
+	done, err := w.onCommit(w.conn)
+	if err = w.classify(err); err == nil {
+		err = w.classifyCommit(w.exec("COMMIT"))
+	}
 	if err == nil {
 		err = w.lostFiles()
 	}
+	done(err)
 	return err
 }
 
@@ -341,7 +346,7 @@ func (w *writer) runInSavepoint(c *call) ending {
 	}
 	end := w.runPlain(c)
 	if end == callSpoiled {
-		w.onRollback()
+		w.onRollback(false)
 		if err := w.exec("ROLLBACK TO one"); err != nil {
 			c.err = errors.Join(c.err, err)
 			return transactionGone
@@ -373,7 +378,7 @@ func (w *writer) begin() error { return w.classify(w.exec("BEGIN IMMEDIATE")) }
 
 // abort rolls back; SQLite may have done so already, then ROLLBACK's own error says nothing.
 func (w *writer) abort() {
-	w.onRollback()
+	w.onRollback(true)
 	_ = w.exec("ROLLBACK")
 }
 

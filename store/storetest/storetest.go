@@ -61,6 +61,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Alerts", alertClaims},
 		{"Ledger", ledgerClaims},
 		{"Statistics", statisticsClaims},
+		{"Unfinished", unfinishedClaims},
 		{"Audit", auditClaims},
 		{"Schedules", slices.Concat(scheduleClaims, scheduleListClaims)},
 		{"ScheduleDocuments", scheduleDocumentClaims},

@@ -62,6 +62,7 @@ func Walk(t *testing.T, open func(t testing.TB) store.Store, steps int) {
 		a := actions[w.IntN(len(actions))]
 		w.note(fmt.Sprintf("step %d at %s: %s", step, w.now, a.name))
 		a.do()
+		w.compareUnfinished()
 		if step%100 == 99 {
 			w.compareAll()
 		}

@@ -67,6 +67,7 @@ func WalkGroups(t *testing.T, open func(t testing.TB) store.Store, steps int) {
 			w.trace = w.trace[1:]
 		}
 		a.do()
+		w.unfinished()
 		w.lookAtAll()
 	}
 	w.finishAll()

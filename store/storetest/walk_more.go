@@ -276,3 +276,17 @@ func (w *walker) compareAll() {
 		len(allRuns(w.world, store.RunFilter{States: []jobs.State{jobs.Failed}}, 1000)),
 		len(failed))
 }
+
+// compareUnfinished is cheap enough for each step: what was undone, and how, shows in the next number alone.
+func (w *walker) compareUnfinished() {
+	w.Helper()
+	want := 0
+	for _, r := range w.model.runs {
+		if !r.State.Terminal() {
+			want++
+		}
+	}
+	got, err := w.Unfinished(w.ctx)
+	w.check(err)
+	equal(w.world, "unfinished runs", got, want)
+}

@@ -114,7 +114,8 @@ type Program struct {
 type Inside struct {
 	Schema int64     // 0: not known
 	Newest time.Time // when the newest run or event was made; zero: there is none
-	Err    string    // why nothing is known; "": something is
+	Held   string    // why a start would hold it, one of the keys of heldWhy; "": it would not
+	Err    string    // why a start would refuse it; "": it would not
 }
 
 // checks of everything, in the order in which they are told.

@@ -119,10 +119,7 @@ func TestWhatIsWrongIsFoundWithWhatToDo(t *testing.T) {
 		{"hard links", func(f *Facts) { f.Files[1].Links = 2 }, "file", Error, "2 hard links", "-samefile"},
 		{"a folder", func(f *Facts) { f.Files[1].Mode = fs.ModeDir | 0o700 }, "file", Error, "not a file", ""},
 		{"died", func(f *Facts) { f.Server = &Server{} }, "file", Warning, "it died", "start the server"},
-		{
-			"log of another file", func(f *Facts) { f.Server = &Server{}; f.Files[2].At = f.Files[1].At.Add(-time.Hour) },
-			"file", Error, "seems to be of another file", "mv /data/n.db-wal",
-		},
+		{"a backup", func(f *Facts) { f.Inside.Held = "backup" }, "file", Warning, "starts held: it is a backup", "nightshift resume"},
 		{"log alone", func(f *Facts) { f.Files = f.Files[2:3] }, "file", Error, "is not there, its log", ""},
 		{"no key", func(f *Facts) { f.Files[4].Role = RoleOther }, "file", Warning, "/data/n.db.key is not there", "put back the key"},
 		{"newer schema", func(f *Facts) { f.Inside.Schema = 4 }, "file", Error, "newer Nightshift (schema 4, this one knows 3)", "start the newer one"},

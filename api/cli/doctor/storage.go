@@ -69,9 +69,12 @@ func checkDisk(f *Facts) []Finding {
 	return orOK(check, wrong, well)
 }
 
-// replacedAfter is how much younger than its log a file must be to be another one: a server that
-// works writes both, and leaves no log behind a minute after its last write.
-const replacedAfter = 10 * time.Minute
+// heldWhy says in words why a start holds a file.
+var heldWhy = map[string]string{
+	"backup":    "it is a backup",
+	"elsewhere": "this path did not serve it last",
+	"no_log":    "its server died, and its log with the last writes is gone",
+}
 
 // checkFile judges the file itself, and what lies beside it that should not.
 func checkFile(f *Facts) []Finding {
@@ -97,13 +100,8 @@ func checkFile(f *Facts) []Finding {
 			file.Path), "%s has %d hard links: SQLite would keep a log for each name", file.Path, file.Links)
 	}
 	if wal != nil && wal.Size > 0 && !f.served() {
-		if file.At.Sub(wal.At) > replacedAfter {
-			add(Error, fmt.Sprintf("if you put the file there, mv %s and its -shm away before the next start; else start the server, which takes the log in", wal.Path),
-				"%s was changed at %s, its log at %s: the log seems to be of another file", file.Path, instant(file.At), instant(wal.At))
-		} else {
-			add(Warning, "start the server, which takes it in; copy the file only together with its log, or take backups/latest.db",
-				"the server was not stopped, it died: %s with %s lies beside the file", wal.Path, bytes(wal.Size))
-		}
+		add(Warning, "start the server, which takes it in; copy the file only together with its log, or take backups/latest.db",
+			"the server was not stopped, it died: %s with %s lies beside the file", wal.Path, bytes(wal.Size))
 	}
 	if f.file(RoleKey) == nil && !f.Keys && file.Size > 0 {
 		add(Warning, "put back the key that belongs to the file, or set its secrets again: a start makes another key",
@@ -112,7 +110,7 @@ func checkFile(f *Facts) []Finding {
 	if f.Inside != nil {
 		switch {
 		case f.Inside.Err != "":
-			add(Error, "give another --db, or restore a backup", "%s cannot be read: %s", file.Path, f.Inside.Err)
+			add(Error, "give another --db, or restore a backup", "no server would serve %s: %s", file.Path, f.Inside.Err)
 		case f.Inside.Schema > f.Program.Schema && f.Program.Schema > 0:
 			add(Error, "start the newer one, or restore a backup", "%s was written by a newer Nightshift (schema %d, this one knows %d)",
 				file.Path, f.Inside.Schema, f.Program.Schema)
@@ -120,6 +118,14 @@ func checkFile(f *Facts) []Finding {
 			add(Warning, "the next start brings it up to date, after a snapshot; older versions cannot serve it then",
 				"%s has schema %d, this Nightshift %d", file.Path, f.Inside.Schema, f.Program.Schema)
 		}
+	}
+	if f.Inside != nil && f.Inside.Held != "" {
+		why := heldWhy[f.Inside.Held]
+		if why == "" {
+			why = f.Inside.Held
+		}
+		add(Warning, "nightshift resume lets it go once it runs, with --cancel-waiting without what waits; or serve --resume",
+			"%s starts held: %s", file.Path, why)
 	}
 	return orOK(check, wrong, fmt.Sprintf("%s, %s", file.Path, bytes(file.Size)))
 }
