@@ -311,8 +311,14 @@ func (p *proxy) doors(s *process) {
 	if res, text := p.call(p.client(), "POST", "/in/door/in/open-sesame", []byte("{}")); res.StatusCode != 202 {
 		p.t.Fatalf("the door: %d %s", res.StatusCode, text)
 	}
-	if log, err := os.ReadFile(filepath.Join(p.dir, "access.log")); err == nil {
-		if strings.Contains(string(log), "sesame") || !strings.Contains(string(log), `"POST /in/door/in/***"`) {
+	// nginx writes its line when the answer has gone; Caddy keeps no such log.
+	if path := filepath.Join(p.dir, "access.log"); strings.HasSuffix(p.t.Name(), "nginx") {
+		var log []byte
+		s.until("the proxy logs the call", func() bool {
+			log, _ = os.ReadFile(path)
+			return strings.Contains(string(log), `"POST /in/door/in/***" 202`)
+		})
+		if strings.Contains(string(log), "sesame") {
 			p.t.Errorf("the log of the proxy: %s", log)
 		}
 	}
