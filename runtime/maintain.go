@@ -90,7 +90,7 @@ func (r *Runtime) Health(ctx context.Context) error {
 	r.health.mu.Lock()
 	defer r.health.mu.Unlock()
 	if time.Since(r.health.at) < probeEvery {
-		return r.health.err
+		return r.writableOr(r.lateTicksFail())
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
@@ -99,7 +99,24 @@ func (r *Runtime) Health(ctx context.Context) error {
 		r.health.err = fmt.Errorf("the database cannot be written: %w", r.health.err)
 	}
 	r.health.at = time.Now()
-	return r.health.err
+	return r.writableOr(r.lateTicksFail())
+}
+
+// writableOr is what the last probe found, else another error: a disk that is full is why ticks are late.
+func (r *Runtime) writableOr(err error) error {
+	if r.health.err != nil {
+		return r.health.err
+	}
+	return err
+}
+
+// lateTicksFail says that ticks are late because they cannot be decided; nil: they are not.
+func (r *Runtime) lateTicksFail() error {
+	why, late := r.tickFails.Load(), r.lateTicks()
+	if why == nil || late <= 0 {
+		return nil
+	}
+	return fmt.Errorf("ticks of schedules cannot be decided, for %s: %w", late, *why)
 }
 
 // Turning says which loop stands still, so that only a restart helps; nil: none does. It asks no disk: one that
@@ -108,7 +125,8 @@ func (r *Runtime) Turning() error {
 	if late := r.lateTurn(); late > 0 {
 		return fmt.Errorf("the dispatcher stands still: no run has been given out for %s", late)
 	}
-	if late := r.lateTicks(); late > 0 && r.restored.Load() == nil { // while it is held there is no such loop
+	// While it is held there is no such loop, and one whose ticks cannot be decided comes round.
+	if late := r.lateTicks(); late > 0 && r.restored.Load() == nil && r.tickFails.Load() == nil {
 		return fmt.Errorf("the scheduling loop stands still: ticks of schedules should have been looked at %s ago", late)
 	}
 	return nil

@@ -102,10 +102,12 @@ type Runtime struct {
 
 	tickPoke chan struct{} // something wants the ticker's attention
 	tickBy   atomic.Int64  // by when the ticker will have come round: as clock.ran
-	setBack  atomic.Bool   // the clock was, and the ticker has not taken that in
-	longAt   atomic.Int64  // a jobs.Time: when a run will have taken long; 0: none is known
-	beats    chan struct{} // capacity 1: a heartbeat is due
-	settling settling
+	// tickFails is why it comes round and decides nothing; nil: it decides.
+	tickFails atomic.Pointer[error]
+	setBack   atomic.Bool   // the clock was, and the ticker has not taken that in
+	longAt    atomic.Int64  // a jobs.Time: when a run will have taken long; 0: none is known
+	beats     chan struct{} // capacity 1: a heartbeat is due
+	settling  settling
 
 	stop       context.CancelFunc // ends the dispatcher, the ticker and the upkeep
 	stopping   context.Context

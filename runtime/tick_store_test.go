@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -58,8 +59,11 @@ func TestTicksWaitForAStoreThatCannotBeWritten(t *testing.T) {
 				until(minutes(2) + 59*time.Second)
 				st.fail(cause)
 				until(minutes(3) + 40*time.Second)
-				if s.rt.Health(context.Background()) == nil {
-					t.Error("the server is well, though a tick is 40 s late")
+				if err := s.rt.Health(context.Background()); !errors.Is(err, cause) || !strings.Contains(err.Error(), "cannot be decided") {
+					t.Errorf("a tick is 40 s late for %v, and the server is said to be: %v", cause, err)
+				}
+				if err := s.rt.Turning(); err != nil {
+					t.Errorf("a restart would not help, and is asked for: %v", err)
 				}
 				until(minutes(5) + 30*time.Second)
 				st.fail(nil)

@@ -152,12 +152,14 @@ func (t *ticker) failed(err error) bool {
 		t.failing = true
 		t.log.Error("ticks of schedules cannot be decided: they are until they can", "error", err)
 	}
+	t.tickFails.Store(&err)
 	t.await(retryWrite, false)
 	return t.stopping.Err() == nil
 }
 
 func (t *ticker) recovered() {
 	if t.failing {
+		t.tickFails.Store(nil)
 		t.failing = false
 		t.log.Warn("ticks of schedules are decided again")
 	}

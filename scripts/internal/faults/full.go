@@ -41,7 +41,6 @@ func smallDisk(ctx context.Context, l *lab) error {
 			return fmt.Errorf("round %d, there is room again: %w", round, err)
 		}
 		s.Row(fmt.Sprintf("round %d: acknowledged again after", round), time.Since(begun).Round(time.Millisecond))
-		s.awaitLogged("the database can be written again", round+1)
 	}
 	// The load would fill it once more.
 	s.load.stop(0)
@@ -50,7 +49,7 @@ func smallDisk(ctx context.Context, l *lab) error {
 	}
 	s.Row("acknowledged", s.load.acks())
 	s.tell()
-	s.toldOfFull(rounds)
+	s.toldOfFull(1, rounds) // the room may be used up before the next try
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
@@ -90,6 +89,6 @@ func limitedFiles(ctx context.Context, l *lab) error {
 	s.load.stop(drainWithin)
 	s.Row("acknowledged", s.load.acks())
 	s.tell()
-	s.toldOfFull(1)
+	s.toldOfFull(1, 1)
 	return s.settle(ctx)
 }
