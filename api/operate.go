@@ -151,7 +151,9 @@ func getReady(c *call) error {
 	if err == nil {
 		return c.answer(200, &wire.Status{Status: "ready", Detail: c.undelivered(ctx)})
 	}
-	c.s.log.Warn("not ready", "error", err)
+	if c.s.rt.Restored() == nil { // else it was said at the start
+		c.s.log.Warn("not ready", "error", err)
+	}
 	return &problem{kind: probNotReady, detail: whyNotReady(err), retryAfter: 5 * time.Second}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // The lines of the README's tour, in their order, in a folder of their own.
@@ -70,15 +69,8 @@ func TestTourOfTheREADME(t *testing.T) {
 				_ = cmd.Process.Signal(syscall.SIGKILL)
 				<-over
 			})
-			for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-				c, err := net.Dial("tcp", addr)
-				if err == nil {
-					_ = c.Close()
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("%s\ndoes not serve:\n%s", block, printed)
-				}
+			if err := command("nightshift ready --wait 8s").Run(); err != nil && !strings.Contains(printed.String(), "the server is held") {
+				t.Fatalf("%s\ndoes not serve: %v\n%s", block, err, printed)
 			}
 		default:
 			blocks++

@@ -52,9 +52,9 @@ jobs:
 func TestNewRunsAreRefusedWhereTooManyHaveNotEnded(t *testing.T) {
 	p, failed, waiting := crowded(t)
 	for path, body := range map[string]string{
-		"/v1/jobs/later/runs":                `{}`,
-		"/v1/runs/batch":                     `{"runs":[{"job":"later"},{"job":"next"}]}`,
-		"/v1/groups":                         `{"members":[{"name":"a","job":"next"}]}`,
+		"/v1/jobs/later/runs":                 `{}`,
+		"/v1/runs/batch":                      `{"runs":[{"job":"later"},{"job":"next"}]}`,
+		"/v1/groups":                          `{"members":[{"name":"a","job":"next"}]}`,
 		"/v1/runs/" + failed + "/requeue":     `{}`,
 		"/v1/failures/" + failed + "/requeue": `{}`,
 	} {

@@ -15,11 +15,15 @@ type invariant struct{ says, broken string }
 const runName = `SELECT 'run ' || printf('%08x-%04x-7%03x', r.seq >> 28, (r.seq >> 12) & 0xffff, r.seq & 0xfff) || '… state ' || r.state FROM runs r `
 
 var invariants = []invariant{
-	{"a queued run is in no lane, so that nobody would ever start it",
-		runName + `WHERE r.state = 2 AND NOT EXISTS (SELECT 1 FROM lanes WHERE id = r.lane)`},
+	{
+		"a queued run is in no lane, so that nobody would ever start it",
+		runName + `WHERE r.state = 2 AND NOT EXISTS (SELECT 1 FROM lanes WHERE id = r.lane)`,
+	},
 	{"a run has ended and is in a lane all the same", runName + `WHERE r.state >= 6 AND r.lane IS NOT NULL`},
-	{"a run has ended and does not say when, or says so though it has not",
-		runName + `WHERE (r.state >= 6) <> (r.finished_at IS NOT NULL)`},
+	{
+		"a run has ended and does not say when, or says so though it has not",
+		runName + `WHERE (r.state >= 6) <> (r.finished_at IS NOT NULL)`,
+	},
 	{"a run is under way and does not say since when", runName + `WHERE r.state IN (3, 5) AND r.attempt_at IS NULL`},
 	{"a lane does not have the place of its first run", `
 SELECT 'lane ' || l.id || ' rank ' || coalesce(l.rank, 'none') FROM lanes l
@@ -29,33 +33,55 @@ SELECT 'run number ' || s.run || ' gate ' || s.gate FROM slots s
 WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.seq = s.run AND (r.state IN (3, 5) OR r.state = 2 AND r.slices IS NOT NULL))`},
 	{"a slot is held of nothing", `
 SELECT 'run number ' || s.run || ' gate ' || s.gate FROM slots s WHERE NOT EXISTS (SELECT 1 FROM gates WHERE id = s.gate)`},
-	{"a payload belongs to no run",
-		`SELECT 'run number ' || run FROM payloads p WHERE NOT EXISTS (SELECT 1 FROM runs WHERE seq = p.run)`},
-	{"an attempt belongs to no run",
-		`SELECT DISTINCT 'run number ' || run FROM attempts a WHERE NOT EXISTS (SELECT 1 FROM runs WHERE seq = a.run)`},
-	{"output belongs to no run",
-		`SELECT DISTINCT 'run number ' || run FROM logs l WHERE NOT EXISTS (SELECT 1 FROM runs WHERE seq = l.run)`},
-	{"a failed run is no failure, or a failure is no failed run",
-		runName + `WHERE (r.state = 7) <> (r.dealt IS NOT NULL) OR (r.state = 7) <> (r.failure IS NOT NULL)`},
-	{"a failure belongs to a group of failures that is not there",
-		runName + `WHERE r.failure IS NOT NULL AND NOT EXISTS (SELECT 1 FROM failure_groups WHERE id = r.failure)`},
-	{"of a checkpoint key more than one run is free to go",
+	{
+		"a payload belongs to no run",
+		`SELECT 'run number ' || run FROM payloads p WHERE NOT EXISTS (SELECT 1 FROM runs WHERE seq = p.run)`,
+	},
+	{
+		"an attempt belongs to no run",
+		`SELECT DISTINCT 'run number ' || run FROM attempts a WHERE NOT EXISTS (SELECT 1 FROM runs WHERE seq = a.run)`,
+	},
+	{
+		"output belongs to no run",
+		`SELECT DISTINCT 'run number ' || run FROM logs l WHERE NOT EXISTS (SELECT 1 FROM runs WHERE seq = l.run)`,
+	},
+	{
+		"a failed run is no failure, or a failure is no failed run",
+		runName + `WHERE (r.state = 7) <> (r.dealt IS NOT NULL) OR (r.state = 7) <> (r.failure IS NOT NULL)`,
+	},
+	{
+		"a failure belongs to a group of failures that is not there",
+		runName + `WHERE r.failure IS NOT NULL AND NOT EXISTS (SELECT 1 FROM failure_groups WHERE id = r.failure)`,
+	},
+	{
+		"of a checkpoint key more than one run is free to go",
 		`SELECT 'job number ' || job || ' key ' || substr(bkey, 2) FROM runs
-WHERE batch = 0 AND state < 6 GROUP BY job, bkey HAVING COUNT(*) > 1`},
-	{"a run waits for another one of its checkpoint key, and there is none",
+WHERE batch = 0 AND state < 6 GROUP BY job, bkey HAVING COUNT(*) > 1`,
+	},
+	{
+		"a run waits for another one of its checkpoint key, and there is none",
 		runName + `WHERE r.batch = 1 AND r.state < 6
-AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.job = r.job AND o.bkey = r.bkey AND o.batch = 0 AND o.state < 6)`},
-	{"the run of a group has nothing that says what it is made of",
-		runName + `WHERE r.members IS NOT NULL AND r.state = 5 AND NOT EXISTS (SELECT 1 FROM groups WHERE run = r.seq)`},
-	{"a group waits for members and all have ended",
+AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.job = r.job AND o.bkey = r.bkey AND o.batch = 0 AND o.state < 6)`,
+	},
+	{
+		"the run of a group has nothing that says what it is made of",
+		runName + `WHERE r.members IS NOT NULL AND r.state = 5 AND NOT EXISTS (SELECT 1 FROM groups WHERE run = r.seq)`,
+	},
+	{
+		"a group waits for members and all have ended",
 		runName + `JOIN groups g ON g.run = r.seq WHERE r.state < 6 AND g.phase = 1 AND NOT EXISTS (
-    SELECT 1 FROM members m JOIN runs c ON c.seq = m.run WHERE m.parent = r.seq AND c.state < 6)`},
-	{"the number of runs that have not ended is not that of the rows",
+    SELECT 1 FROM members m JOIN runs c ON c.seq = m.run WHERE m.parent = r.seq AND c.state < 6)`,
+	},
+	{
+		"the number of runs that have not ended is not that of the rows",
 		`SELECT value || ' instead of ' || n FROM meta, (SELECT COUNT(*) AS n FROM runs WHERE state < 6)
-WHERE name = '` + metaUnfinished + `' AND value <> CAST(n AS TEXT)`},
-	{"a group waits for its merge and that has ended",
+WHERE name = '` + metaUnfinished + `' AND value <> CAST(n AS TEXT)`,
+	},
+	{
+		"a group waits for its merge and that has ended",
 		runName + `JOIN groups g ON g.run = r.seq WHERE r.state < 6 AND g.phase = 2 AND NOT EXISTS (
-    SELECT 1 FROM runs c WHERE c.seq = g.merge AND c.state < 6)`},
+    SELECT 1 FROM runs c WHERE c.seq = g.merge AND c.state < 6)`,
+	},
 }
 
 const (
@@ -134,7 +160,10 @@ func CountRows(tx Tx) (c store.FileCounts, err error) {
 		query string
 		to    *int
 	}{
-		{countJobs, &c.Jobs}, {countSchedules, &c.Schedules}, {countOpen, &c.OpenFailures}, {countEvents, &c.Events},
+		{countJobs, &c.Jobs},
+		{countSchedules, &c.Schedules},
+		{countOpen, &c.OpenFailures},
+		{countEvents, &c.Events},
 		{countAudit, &c.Audit},
 	} {
 		if err == nil {
