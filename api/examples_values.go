@@ -271,6 +271,7 @@ var typeSamples = map[reflect.Type]func() any{
 	reflect.TypeFor[wire.Server](): func() any {
 		return wire.Server{Version: "1.0.0", Running: 3, Unfinished: 1841, MaxUnfinished: new(10_000_000), Scripts: sampleLevel, Alerts: wire.AlertState{FailuresTold: true}, Database: &wire.Database{
 			Path: "/var/lib/nightshift/nightshift.db", Size: 84 << 20, Free: 3 << 20, Log: 4 << 20, DiskFree: 21 << 30, DiskTotal: 40 << 30,
+			Kept: []wire.Kept{{Kind: "logs", Bytes: 31 << 20, Most: new(int64(2 << 30))}, {Kind: "runs", Bytes: 22 << 20}, {Kind: "events", Bytes: 1 << 20}},
 		}}
 	},
 	reflect.TypeFor[wire.Stats](): func() any { return sampleStats() },

@@ -26,6 +26,7 @@ func sampleWatched() []jobs.CloudEvent {
 	}
 	disk := jobs.Disk{Path: "/var/lib/nightshift", Free: 700 << 20, Total: 40 << 30}
 	return []jobs.CloudEvent{
+		event("421", jobs.EventKeepExceeded, jobs.KeepSubject("logs"), jobs.KeepExceededData("logs", 2200<<20, 2<<30)),
 		event("420", jobs.EventBackupStale, jobs.BackupSubject, &jobs.BackupStale{
 			Path: "/var/lib/nightshift/backups/latest.db", AsOf: sampleStart.Add(-25 * time.Hour),
 			Reason: "the newest backup is 25 hours old",

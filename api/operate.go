@@ -69,9 +69,16 @@ func (c *call) database() (*wire.Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &wire.Database{Path: size.Path, Size: size.Size, Free: size.Free, Log: size.Log}
+	kept, err := c.s.rt.Kept(c.ctx())
+	if err != nil {
+		return nil, err
+	}
+	db := &wire.Database{Kept: []wire.Kept{}, Path: size.Path, Size: size.Size, Free: size.Free, Log: size.Log}
 	if disk, known := c.s.rt.Disk(); known {
 		db.DiskFree, db.DiskTotal, db.DiskLow = disk.Free, disk.Total, disk.Low()
+	}
+	for _, k := range kept {
+		db.Kept = append(db.Kept, wire.Kept{Kind: k.Kind.String(), Bytes: k.Bytes, Most: k.Most})
 	}
 	return db, nil
 }

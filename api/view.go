@@ -22,8 +22,8 @@ func viewOf(r *jobs.Run, limit *int) wire.Run {
 	view := wire.Run{
 		ID: r.ID, Job: r.Job, Version: r.Version, OperationID: r.OperationID,
 		State: r.State.String(), HeldBy: r.HeldBy, Trigger: string(r.Trigger), Schedule: orNull(r.Schedule),
-		ResultTruncated: r.ResultTruncated,
-		Priority:        r.Priority, Queue: r.Queue, Labels: r.Labels,
+		ResultTruncated: r.ResultTruncated, LogPruned: r.LogPruned,
+		Priority: r.Priority, Queue: r.Queue, Labels: r.Labels,
 		CorrelationID: orNull(r.CorrelationID), Traceparent: orNull(r.Traceparent),
 		IdempotencyKey: orNull(r.IdempotencyKey), CreatedBy: orNull(r.CreatedBy),
 		CreatedAt: r.CreatedAt, RunAt: r.RunAt, ScheduledFor: r.ScheduledFor,

@@ -54,6 +54,8 @@ func noticeTitle(typ, subject string, data map[string]any) string {
 		title = "alert " + firstText(textIn(data, "alert"), about, "?") + " could not be delivered" + times
 	case EventDiskLow:
 		title = "the disk is nearly full"
+	case EventKeepExceeded:
+		title = "more " + firstText(about, "data") + " than may be kept"
 	case EventBackupFailed:
 		title = "a backup failed" + times
 	case EventBackupStale:

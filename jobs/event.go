@@ -18,6 +18,7 @@ const (
 	EventFailuresMany     = "failures.many"
 	EventAlertUndelivered = "alert.undelivered"
 	EventDiskLow          = "disk.low"
+	EventKeepExceeded     = "keep.exceeded" // no more of it may be pruned
 	EventBackupFailed     = "backup.failed"
 	EventBackupStale      = "backup.stale"
 )
@@ -29,7 +30,7 @@ const EventRunChanged = "run.changed"
 var EventTypes = []string{
 	EventRunFailed, EventRunRecovered, EventRunSucceeded, EventRunLong, EventRunInterrupted, EventScheduleLate,
 	EventScheduleMissed, EventGroupPartial, EventQueueStuck, EventFailuresMany, EventDependencyOpened,
-	EventDependencyClosed, EventAlertUndelivered, EventDiskLow, EventBackupFailed, EventBackupStale,
+	EventDependencyClosed, EventAlertUndelivered, EventDiskLow, EventKeepExceeded, EventBackupFailed, EventBackupStale,
 }
 
 // CloudEventsVersion is the version of the specification that a CloudEvent follows.

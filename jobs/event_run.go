@@ -116,6 +116,7 @@ var EventData = []any{
 	QueueStuck{},
 	ManyFailures{},
 	DiskLow{},
+	KeepExceeded{},
 	BackupFailed{},
 	BackupStale{},
 }

@@ -140,6 +140,26 @@ func (d Disk) LowData() Raw {
 	})
 }
 
+// KeepExceeded is the data of EventKeepExceeded.
+type KeepExceeded struct {
+	Kind   string `json:"kind" doc:"logs, runs or events"`
+	Kept   int64  `json:"kept" doc:"Bytes"`
+	Most   int64  `json:"most" doc:"Bytes that may be kept: --keep-logs, --keep-runs, --keep-events"`
+	Reason string `json:"reason" doc:"In words"`
+}
+
+// KeepSubject is the subject of events about how much is kept of something.
+func KeepSubject(kind string) string { return "kept/" + kind }
+
+// KeepExceededData is the data of the event that more is kept than may be.
+func KeepExceededData(kind string, kept, most int64) Raw {
+	return AppendJSON(nil, &KeepExceeded{
+		Kind: kind, Kept: kept, Most: most,
+		Reason: fmt.Sprintf("%d MiB are kept of %s where --keep-%s allows %s, and the rest may not be pruned: it belongs to open "+
+			"failures or to groups that have not ended, or it is new", kept>>20, kind, kind, Size(most)),
+	})
+}
+
 // BackupFailed is the data of EventBackupFailed.
 type BackupFailed struct {
 	Path   string `json:"path" doc:"The file that was to be written"`

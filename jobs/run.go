@@ -94,6 +94,7 @@ type Run struct {
 	Payload         Raw
 	Result          Raw // nil: none
 	ResultTruncated bool
+	LogPruned       int64 // bytes of its output that were deleted, for there was too much of that in all; only of a run by itself
 
 	Priority       int
 	Labels         map[string]string

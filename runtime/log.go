@@ -35,14 +35,14 @@ func (r *Runtime) Log(ctx context.Context, id jobs.ID, w io.Writer, follow bool,
 			}
 		}
 		if !follow {
-			return lw.finish()
+			return r.finishLog(ctx, id, lw)
 		}
 		run, err := r.store.Run(ctx, id)
 		if err != nil {
 			return ignoreNotFound(err)
 		}
 		if run.State.Terminal() {
-			return errors.Join(r.copyStored(ctx, id, lw, nil), lw.finish())
+			return errors.Join(r.copyStored(ctx, id, lw, nil), r.finishLog(ctx, id, lw))
 		}
 		select {
 		case <-changed:
@@ -52,6 +52,18 @@ func (r *Runtime) Log(ctx context.Context, id jobs.ID, w io.Writer, follow bool,
 			return nil
 		}
 	}
+}
+
+// finishLog ends a log. Of one that is empty it says why, where it was pruned.
+func (r *Runtime) finishLog(ctx context.Context, id jobs.ID, lw *logWriter) error {
+	if err := lw.finish(); err != nil || lw.wrote {
+		return err
+	}
+	run, err := r.store.Run(ctx, id)
+	if err != nil || run.LogPruned == 0 {
+		return ignoreNotFound(err)
+	}
+	return lw.put(fmt.Appendf(nil, "[... %d bytes pruned: more was kept of all logs than --keep-logs says ...]\n", run.LogPruned))
 }
 
 // copyStored writes the stored output of attempts not yet written, but of the one that is live.

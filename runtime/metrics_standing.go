@@ -48,6 +48,8 @@ var (
 	metricDiskTotal    = gauge("disk_total_bytes", "Size of the disk of the database.")
 	metricFile         = gauge("database_bytes", "Size of the database file.")
 	metricFileFree     = gauge("database_free_bytes", "Of it, pages that will be used again.")
+	metricKept         = gauge("kept_bytes", "What is kept of logs, ended runs and events, in bytes.", "kind")
+	metricKeptMost     = gauge("kept_bytes_limit", "How much of it is kept at most; kinds without a bound are left out.", "kind")
 	metricLog          = gauge("wal_bytes", "Size of the write-ahead log beside the database.")
 	metricScheduleLate = gauge("schedule_loop_late_seconds", "By how much the loop that looks at schedules is late.")
 	metricErrors       = gauge("metrics_unread", "Parts of these metrics that could not be read just now.")
@@ -223,6 +225,16 @@ func (g *gathering) file() error {
 	g.add(metricFile, float64(size.Size))
 	g.add(metricFileFree, float64(size.Free))
 	g.add(metricLog, float64(size.Log))
+	if err != nil {
+		return err
+	}
+	kept, err := g.r.store.Kept(g.ctx)
+	for _, kind := range store.KeptKinds {
+		g.add(metricKept, float64(kept[kind]), kind.String())
+		if most, bounded := g.r.cfg.Keep[kind]; bounded {
+			g.add(metricKeptMost, float64(most), kind.String())
+		}
+	}
 	return err
 }
 

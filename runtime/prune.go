@@ -1,8 +1,11 @@
 package runtime
 
 import (
+	"context"
+	"slices"
 	"time"
 
+	"nightshift/jobs"
 	"nightshift/store"
 )
 
@@ -58,7 +61,9 @@ func (r *Runtime) pruneRound() (gone int) {
 	began := time.Now()
 	for {
 		step := time.Now()
-		out, err := r.store.Prune(r.stopping, store.PruneStep{Now: r.Now(), Limit: pruneRows, Enough: slice(pruneSlice)})
+		out, err := r.store.Prune(r.stopping, store.PruneStep{
+			Now: r.Now(), Limit: pruneRows, Enough: slice(pruneSlice), Most: r.cfg.Keep,
+		})
 		if r.wroteIdle(err) != nil {
 			if r.stopping.Err() == nil {
 				r.log.Warn("pruning failed: tried again in a minute", "error", err)
@@ -66,6 +71,7 @@ func (r *Runtime) pruneRound() (gone int) {
 			return 0
 		}
 		if gone += out.Runs; out.Done {
+			r.tellOver(out.Over)
 			return gone
 		}
 		rest := time.Since(step)
@@ -81,6 +87,35 @@ func (r *Runtime) pruneRound() (gone int) {
 	}
 }
 
+// tellOver tells, once for as long as it lasts, that more is kept than may be.
+func (r *Runtime) tellOver(over []store.KeptKind) {
+	kept, err := r.store.Kept(r.stopping)
+	var list []store.Standing
+	for _, kind := range store.KeptKinds {
+		most, bounded := r.cfg.Keep[kind]
+		fades := !slices.Contains(over, kind)
+		if !bounded || err != nil || fades && kept[kind] <= most-most/10 {
+			continue
+		}
+		list = append(list, store.Standing{Fades: fades, Event: store.Event{
+			At: r.Now(), Type: jobs.EventKeepExceeded, Subject: jobs.KeepSubject(kind.String()),
+			Data: jobs.KeepExceededData(kind.String(), kept[kind], most),
+		}})
+	}
+	told := 0
+	if err == nil {
+		told, err = r.store.TellStanding(r.stopping, jobs.EventKeepExceeded, list)
+	}
+	if r.wroteIdle(err) != nil && r.stopping.Err() == nil {
+		r.log.Warn("cannot tell whether more is kept than may be", "error", err)
+	}
+	for _, st := range list {
+		if told > 0 && !st.Fades {
+			r.log.Warn("more is kept than may be, and no more of it may be pruned", "of", st.Event.Subject, "data", string(st.Event.Data))
+		}
+	}
+}
+
 // slice is over so long after it was first asked.
 func slice(d time.Duration) func() bool {
 	began := time.Time{}
@@ -91,6 +126,30 @@ func slice(d time.Duration) func() bool {
 		}
 		return time.Since(began) >= d
 	}
+}
+
+// Kept is how much is kept of something, and how much may be.
+type Kept struct {
+	Kind  store.KeptKind
+	Bytes int64
+	Most  *int64 // nil: there is no bound
+}
+
+// Kept is how much is kept of each sort.
+func (r *Runtime) Kept(ctx context.Context) ([]Kept, error) {
+	kept, err := r.store.Kept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Kept, 0, len(store.KeptKinds))
+	for _, kind := range store.KeptKinds {
+		k := Kept{Kind: kind, Bytes: kept[kind]}
+		if most, bounded := r.cfg.Keep[kind]; bounded {
+			k.Most = &most
+		}
+		list = append(list, k)
+	}
+	return list, nil
 }
 
 // shrinker gives free pages of the file back to the file system.

@@ -52,7 +52,9 @@ type Config struct {
 	// Heartbeat tells somebody that the server is well, each minute while it is; nil: nobody.
 	Heartbeat func(context.Context) error
 	Tracer    Tracer // nil: runs are not traced
-	Backups   BackupConfig
+	// Keep is how many bytes are kept at most of a sort; one that is not in it has no bound.
+	Keep    map[store.KeptKind]int64
+	Backups BackupConfig
 	// MaxUnfinished is how many runs that have not ended there may be when somebody makes another one; 0: any
 	// number. What the server makes itself is always made: ticks, chains, members, merges, alerts.
 	MaxUnfinished int

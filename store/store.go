@@ -127,12 +127,18 @@ type PruneStep struct {
 	Limit int // rows that are looked at
 	// Enough is asked between two runs that go, with others waiting to write: true ends the step. nil: it goes on.
 	Enough func() bool
+	// Most is how many bytes are kept at most of a sort; one that is not in it has no bound. What is past it goes, the
+	// oldest first: of logs the text alone, and the run says so; of runs those that ended first. Nothing goes of a run
+	// that has not ended, of a group that has not, or of an open failure.
+	Most map[KeptKind]int64
 }
 
 // Pruned says what a step of History.Prune did.
 type Pruned struct {
 	Done bool // it has seen all: the next step begins anew
 	Runs int  // that are gone
+	// Over are the sorts of which more is kept than may be, for what is left of them may not go; set with Done.
+	Over []KeptKind
 }
 
 // Ledger is what is only ever added to, and facts about the file.
@@ -152,6 +158,8 @@ type Ledger interface {
 	Probe(ctx context.Context, now jobs.Time) error
 	// Size is how large the file is.
 	Size(ctx context.Context) (FileSize, error)
+	// Kept is how many bytes are kept of each sort.
+	Kept(ctx context.Context) (map[KeptKind]int64, error)
 	// Tidy does small upkeep: a checkpoint. idle: nothing was written for a minute.
 	Tidy(ctx context.Context, idle bool) error
 	// Shrink gives up to so many free pages back to the file system, where there are some.

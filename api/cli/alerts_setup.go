@@ -34,7 +34,7 @@ var setupEvents = []string{
 	jobs.EventRunFailed, jobs.EventRunRecovered, jobs.EventGroupPartial, jobs.EventRunLong, jobs.EventRunInterrupted,
 	jobs.EventScheduleMissed, jobs.EventScheduleLate, jobs.EventQueueStuck, jobs.EventFailuresMany,
 	jobs.EventDependencyOpened, jobs.EventAlertUndelivered, jobs.EventDiskLow, jobs.EventBackupFailed,
-	jobs.EventBackupStale,
+	jobs.EventBackupStale, jobs.EventKeepExceeded,
 }
 
 const setupAlert = "failures"

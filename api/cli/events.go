@@ -130,7 +130,7 @@ func eventText(e *jobs.CloudEvent) string {
 			return partialText(&d)
 		}
 	case jobs.EventRunLong, jobs.EventRunInterrupted, jobs.EventQueueStuck, jobs.EventFailuresMany, jobs.EventDiskLow,
-		jobs.EventBackupFailed, jobs.EventBackupStale:
+		jobs.EventKeepExceeded, jobs.EventBackupFailed, jobs.EventBackupStale:
 		var d struct {
 			Job    string `json:"job"`
 			Reason string `json:"reason"`

@@ -91,6 +91,9 @@ type serveCmd struct {
 	BackupEvery   everyFlag     `default:"24h" env:"NIGHTSHIFT_BACKUP_EVERY" placeholder:"DURATION|off" help:"How often a backup is kept under a name with its time, ${default} unless told (${env})."`
 	BackupKeep    int           `default:"7" env:"NIGHTSHIFT_BACKUP_KEEP" placeholder:"N" help:"How many of these are kept, ${default} unless told (${env})."`
 	BackupDir     string        `env:"NIGHTSHIFT_BACKUP_DIR" placeholder:"DIR" help:"Folder of backups; backups beside the database unless told (${env})."`
+	KeepLogs      keepFlag      `env:"NIGHTSHIFT_KEEP_LOGS" placeholder:"SIZE" help:"What attempts have printed is kept up to this size, such as 2GiB, and the oldest goes first; unless told it is kept as long as its run (${env})."`
+	KeepRuns      keepFlag      `env:"NIGHTSHIFT_KEEP_RUNS" placeholder:"SIZE" help:"Runs that have ended are kept up to this size, and those that ended first go first, sooner than retain says; never one whose failure is open, nor of a group that has not ended (${env})."`
+	KeepEvents    keepFlag      `env:"NIGHTSHIFT_KEEP_EVENTS" placeholder:"SIZE" help:"Events are kept up to this size, and the oldest go first, sooner than after 90 days (${env})."`
 	UpgradeNoCopy bool          `name:"upgrade-without-copy" env:"NIGHTSHIFT_UPGRADE_WITHOUT_COPY" help:"Change an older file's schema without keeping a copy of it as backups/before-schema-N.db, for which there must be room (${env})."`
 	forceFlag     `embed:""`
 	TrustedProxy  []string `env:"NIGHTSHIFT_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-* count (${env})."`
@@ -239,6 +242,7 @@ func (sv *serving) open() (err error) {
 		Store: sv.st, Kinds: sv.kinds.ByName, Log: sv.log, Version: sv.s.parts.Version,
 		Keys: keys.roots, SaveKeys: keys.save, Workers: workers, Grace: cmd.ShutdownGrace.Std(),
 		Uptime: runtime.MachineUptime, Disk: runtime.DiskOf(filepath.Dir(sv.db)),
+		Keep:      cmd.keep(),
 		Heartbeat: heartbeatTo(cmd.HeartbeatURL, sv.s.parts.Version),
 		Tracer:    tracer, Backups: cmd.backups(sv.db), MaxUnfinished: cmd.MaxUnfinished,
 	})

@@ -232,7 +232,7 @@ func (v *view) readStats(d *overviewed) (err error) {
 // tellsOf are the events that somebody may have to look after, besides failures, which are listed by themselves.
 var tellsOf = []string{
 	jobs.EventScheduleLate, jobs.EventScheduleMissed, jobs.EventQueueStuck, jobs.EventDiskLow, jobs.EventRunLong, jobs.EventRunInterrupted,
-	jobs.EventGroupPartial, jobs.EventBackupFailed, jobs.EventBackupStale,
+	jobs.EventGroupPartial, jobs.EventKeepExceeded, jobs.EventBackupFailed, jobs.EventBackupStale,
 }
 
 // urgentFor is how long such an event wants a person; it is in the list of the day from then on.

@@ -20,6 +20,7 @@ type Run struct {
 	Payload         jobs.Raw          `json:"payload,omitempty" doc:"Byte for byte as it came"`
 	Result          jobs.Raw          `json:"result,omitempty" doc:"Byte for byte as the job gave it; null: none"`
 	ResultTruncated bool              `json:"result_truncated" doc:"The result was larger than 64 KiB and is null"`
+	LogPruned       int64             `json:"log_pruned,omitempty" doc:"Bytes of its log that were deleted, for more was kept of all logs than --keep-logs says; left out in lists"`
 	Priority        int               `json:"priority"`
 	Queue           string            `json:"queue"`
 	Labels          map[string]string `json:"labels"`
@@ -196,6 +197,14 @@ type Database struct {
 	DiskFree  int64  `json:"disk_free" doc:"Of its disk, for others than root; 0 where that is not known"`
 	DiskTotal int64  `json:"disk_total" doc:"Of its disk; 0 where that is not known"`
 	DiskLow   bool   `json:"disk_low" doc:"Under 1 GiB or 5 % are free"`
+	Kept      []Kept `json:"kept" doc:"How much is kept of what may have a bound"`
+}
+
+// Kept is how much is kept of something, in bytes.
+type Kept struct {
+	Kind  string `json:"kind" doc:"logs: what attempts have printed; runs: those that have ended, with payloads, attempts and results; events"`
+	Bytes int64  `json:"bytes" doc:"About what they take in the file"`
+	Most  *int64 `json:"most" doc:"Where the oldest goes: --keep-logs, --keep-runs, --keep-events; null: there is no bound"`
 }
 
 // Audit is a page of changes, newest first.

@@ -207,6 +207,8 @@ var index = map[string]string{
 	"selectEventTimes":         "events USING INTEGER PRIMARY KEY (rowid>?)",
 	"deleteEvents":             "events USING INTEGER PRIMARY KEY (rowid<?)",
 	"selectPruneRuns":          "runs USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+	"selectPruneEnded":         "runs USING INDEX runs_ended (finished_at",
+	"selectEventSizes":         "events USING INTEGER PRIMARY KEY (rowid<?)",
 	"selectPruneRun":           "runs USING INTEGER PRIMARY KEY (rowid=?)",
 	"selectRevisions":          "jobs USING INTEGER PRIMARY KEY (rowid>?)",
 	"selectOldKeys":            "keys_until",
@@ -222,6 +224,7 @@ var index = map[string]string{
 
 // allowed are the statements that may scan or sort, and why.
 var allowed = map[string]struct{ steps, why string }{
+	"selectKept": {"SCAN kept", "a row for each sort"},
 	"selectTokens": {
 		"SCAN tokens, USE TEMP B-TREE FOR ORDER BY",
 		"few rows, read when one changed; they are sorted by age",

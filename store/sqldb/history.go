@@ -17,7 +17,7 @@ const (
     (SELECT l.held FROM lanes l WHERE l.id = r.lane)`
 	listedCount   = runColumnCount + 5
 	selectHistory = `
-SELECT ` + runColumns + listedColumns + `, p.body, r.folded
+SELECT ` + runColumns + listedColumns + `, p.body, r.folded, r.log_pruned
 FROM runs r JOIN jobs j ON j.id = r.job LEFT JOIN payloads p ON p.run = r.seq WHERE r.seq = $1`
 	selectAttempts = `
 SELECT number, version, started_at, finished_at, outcome, http_status, exit_code, action, by, reason, next_at,
@@ -57,6 +57,7 @@ func readRun(tx Tx, id jobs.ID) (run *jobs.Run, err error) {
 		}
 		if bad == nil {
 			run.Folded, bad = parseFolded(r.Bytes(listedCount + 1))
+			run.LogPruned = r.Int(listedCount + 2)
 		}
 	}, id.Seq())
 	if err = errors.Join(err, bad); err != nil {

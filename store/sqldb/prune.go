@@ -49,6 +49,7 @@ WHERE CAST(meta.value AS INTEGER) < CAST(excluded.value AS INTEGER)`
 // failures, orders, events and the audit.
 type pruneCursor struct {
 	runs        bool
+	most        bool
 	key         oldKey
 	lanes       bool
 	lane        int64
@@ -106,6 +107,10 @@ func (s *Store) Prune(ctx context.Context, p store.PruneStep) (out store.Pruned,
 		out.Runs, err = s.pruneRuns(ctx, &p)
 		return out, err
 	}
+	if !s.pruned.most {
+		out.Runs, s.pruned.most, err = s.pruneMost(ctx, &p)
+		return out, err
+	}
 	var at pruneCursor
 	err = s.write(ctx, func(tx Tx) (err error) {
 		at = s.pruned
@@ -116,6 +121,8 @@ func (s *Store) Prune(ctx context.Context, p store.PruneStep) (out store.Pruned,
 		return store.Pruned{}, err
 	}
 	if s.pruned = at; out.Done {
+		out.Over = s.most.over
+		s.most.begin()
 		s.pruned, s.runs.begun = pruneCursor{}, false
 	}
 	return out, nil
@@ -223,7 +230,8 @@ func (s *Store) removeRun(tx Tx, e endedRun) error {
 	if err != nil {
 		return err
 	}
-	for _, q := range []string{deleteLogs, deleteAttempts, deletePayload, deleteRun} {
+	// The run first: what is counted of it is counted with the others there.
+	for _, q := range []string{deleteRun, deleteLogs, deleteAttempts, deletePayload} {
 		if _, err := tx.Exec(q, e.id.Seq()); err != nil {
 			return err
 		}

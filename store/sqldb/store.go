@@ -25,6 +25,7 @@ type Store struct {
 	specs    map[specKey]*pinned
 	pruned   pruneCursor
 	runs     runPruner // of who prunes
+	most     mostPruner
 	// ticksPruned is when all schedules were last looked at for old ticks.
 	ticksPruned jobs.Time
 	saves       saves // whether any checkpoint is kept

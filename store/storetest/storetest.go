@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"Bulk", slices.Concat(bulkClaims, bulkStopClaims)},
 		{"Log", logClaims},
 		{"Prune", pruneClaims},
+		{"Sizes", keptClaims},
 		{"Runs", slices.Concat(listClaims, searchClaims)},
 		{"FailedAttempts", failedClaims},
 		{"Tokens", tokenClaims},
