@@ -114,7 +114,7 @@ func findDamage(ctx context.Context, p *sql.DB, pragma string) error {
 type damaged struct{ found []string }
 
 func (e *damaged) Error() string {
-	return "the file is damaged: " + strings.Join(e.found, "; ")
+	return "the file is damaged: " + strings.ReplaceAll(strings.Join(e.found, "; "), "\n", " ")
 }
 
 // publish gives a file that is whole its name.

@@ -56,7 +56,9 @@ func (s *site) fullFor(ctx context.Context, says string, long time.Duration) err
 	if err != nil {
 		return err
 	}
-	pause(ctx, 200*time.Millisecond) // what was under way
+	if err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
 	acks, since := s.load.acks(), time.Now()
 	if err := s.saysWhy(ctx, says); err != nil {
 		return err
@@ -69,6 +71,18 @@ func (s *site) fullFor(ctx context.Context, says string, long time.Duration) err
 		s.fault("the disk is full, and %d attempts were started", started)
 	}
 	return nil
+}
+
+// awaitQuiet waits until nothing is acknowledged any more: what is under way is answered, and on a disk that fills up
+// small writes still find room where large ones do not.
+func (s *site) awaitQuiet(ctx context.Context) error {
+	last, since := s.load.acks(), time.Now()
+	return s.await(ctx, "nothing to be acknowledged for a while", 30*time.Second, func() bool {
+		if n := s.load.acks(); n > last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since) > 700*time.Millisecond
+	})
 }
 
 // saysWhy waits until /readyz, which asks the store every two seconds, says that no work is taken, and checks why.

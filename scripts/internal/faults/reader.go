@@ -31,6 +31,9 @@ func longReader(ctx context.Context, l *lab) error {
 	s.load.pause = pick(l, 30*time.Millisecond, 100*time.Millisecond)
 	s.load.begin(ctx)
 	long := pick(l, 8*time.Second, 10*time.Minute)
+	if l.tried {
+		long = 40 * time.Second
+	}
 
 	stop, readers := make(chan struct{}), &sync.WaitGroup{}
 	var reads atomic.Int64

@@ -79,21 +79,14 @@ func cutLog(ctx context.Context, l *lab) error {
 	return c.settle(ctx)
 }
 
-// lengths are each byte of the last transactions, the borders of all frames and a byte to either side of them, and
+// lengths are each byte of the last transaction, the borders of all frames and a byte to either side of them, and
 // none of it; of the short form some.
 func (c *crashed) lengths() []int {
 	whole := len(c.wal())
-	from := whole - whole%frame
-	commits := 0
-	for at := logHead; at+frame <= whole; at += frame {
-		if binary.BigEndian.Uint32(c.wal()[at+4:]) > 0 {
-			commits++
-		}
-	}
-	for back := 0; back < pick(c.lab, 1, 3) && from > logHead; {
-		if from -= frame; binary.BigEndian.Uint32(c.wal()[from-from%frame+logHead+4:]) > 0 {
-			back++
-		}
+	// The last transaction begins behind the frame that ends the one before.
+	from := whole - (whole-logHead)%frame - frame
+	for from > logHead && binary.BigEndian.Uint32(c.wal()[from-frame+4:]) == 0 {
+		from -= frame
 	}
 	var list []int
 	for at := logHead; at <= whole; at += frame {
