@@ -53,7 +53,7 @@ var layers = []layer{
 // composition is where the parts are put together: these files import all. Concrete kinds and
 // stores are named in main.go alone.
 var composition = []string{
-	"main.go", "api/cli/serve.go", "api/cli/serve_start.go", "api/cli/serve_show.go", "api/cli/backup.go",
+	"main.go", "api/cli/serve.go", "api/cli/serve_start.go", "api/cli/serve_show.go", "api/cli/backup.go", "api/cli/serve_keep.go",
 }
 
 // suites are packages of test code that other packages' tests call.
