@@ -25,7 +25,7 @@ func outsideLock(ctx context.Context, l *lab) error {
 	if err := s.awaitAcks(ctx, 30, 20*time.Second); err != nil {
 		return err
 	}
-	long := pick(l, 12*time.Second, 40*time.Second)
+	long := pick(l, 16*time.Second, 40*time.Second) // SQLite counts what it asks to sleep, not what it has slept
 	held, err := s.hold(ctx, long)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func outsideLock(ctx context.Context, l *lab) error {
 		}
 		why <- text
 	}()
-	err = s.await(ctx, "answers that the file is locked", 15*time.Second, func() bool { return s.load.said("503 busy") > 0 })
+	err = s.await(ctx, "answers that the file is locked", 20*time.Second, func() bool { return s.load.said("503 busy") > 0 })
 	if err != nil {
 		return err
 	}
