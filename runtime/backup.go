@@ -135,6 +135,18 @@ func (r *Runtime) openBackups() error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		r.log.Warn("the last backup cannot be read: a new one is made", "error", err)
 	}
+	size, err := r.store.Size(r.base)
+	if err != nil {
+		return err
+	}
+	if copied.Of != "" && copied.Of != size.Path {
+		if _, err := os.Stat(copied.Of); err == nil {
+			_ = b.lock.Close()
+			b.lock = nil
+			return fmt.Errorf("%s is the backup of another database, %s, which would have none any more: give this one a "+
+				"folder of its own (--backup-dir)", path, copied.Of)
+		}
+	}
 	b.set(func(s *BackupState) { s.Path, s.AsOf, s.Size = path, copied.AsOf, copied.Size })
 	return nil
 }

@@ -230,6 +230,25 @@ func TestFolderOfBackupsIsOneServers(t *testing.T) {
 		}
 		other.stop()
 		s.stop()
+		// Nor does it take it over afterwards, while the other's file is there.
+		other.open()
+		other.reviveAs(other.st, func(cfg *runtime.Config) {
+			cfg.Backups = runtime.BackupConfig{Dir: dir, Snapshot: 5 * time.Minute, Keep: 1}
+		})
+		latest := other.copyOf(filepath.Join(dir, runtime.LatestName))
+		other.rt.Start()
+		until(minutes(22))
+		if got := other.rt.Backups().Failed; !strings.Contains(got, "is the backup of another database, "+s.path) {
+			t.Errorf("said %q", got)
+		}
+		if err := os.Rename(s.path, s.path+".gone"); err != nil {
+			t.Fatal(err)
+		}
+		until(minutes(25))
+		if got := other.copyOf(filepath.Join(dir, runtime.LatestName)); got == latest || got.Of != other.path {
+			t.Errorf("it is not taken over: %+v", got)
+		}
+		other.stop()
 	})
 }
 

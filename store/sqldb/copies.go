@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	metaAsOf        = "as_of"     // milliseconds: the file is a backup of then
-	metaAsOfRun     = "as_of_run" // the newest run that there was
-	metaHeld        = "held"      // heldRow: nothing of the file starts
+	metaAsOf        = "as_of"      // milliseconds: the file is a backup of then
+	metaAsOfPath    = "as_of_path" // of the file
+	metaAsOfRun     = "as_of_run"  // the newest run that there was
+	metaHeld        = "held"       // heldRow: nothing of the file starts
 	deleteMeta      = `DELETE FROM meta WHERE name = $1`
 	anyHistory      = `SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM jobs WHERE name <> '_group') OR EXISTS (SELECT 1 FROM documents)`
 	selectNewestRun = `SELECT seq, tail FROM runs ORDER BY seq DESC LIMIT 1`
@@ -29,12 +30,15 @@ func (s *Store) Copy(ctx context.Context, path string) (store.Copy, error) {
 	return s.db.Copy(ctx, path)
 }
 
-// MarkCopy has a copy of a file say that it is one: what was committed before now is in it.
-func MarkCopy(tx Tx, now jobs.Time) error {
+// MarkCopy has a copy of the file at path say that it is one: what was committed before now is in it.
+func MarkCopy(tx Tx, path string, now jobs.Time) error {
 	var newest jobs.ID
 	_, err := one(tx, selectNewestRun, func(r Row) { newest = jobs.IDOf(r.Int(0), r.Int(1)) })
 	if err == nil {
 		_, err = tx.Exec(upsertMeta, metaAsOf, strconv.FormatInt(int64(now), 10))
+	}
+	if err == nil {
+		_, err = tx.Exec(upsertMeta, metaAsOfPath, path)
 	}
 	if err == nil && !newest.IsNil() {
 		_, err = tx.Exec(upsertMeta, metaAsOfRun, newest.String())
@@ -53,6 +57,9 @@ func ReadCopy(tx Tx) (c store.Copy, err error) {
 		return c, fmt.Errorf("read as of when the copy is: %w", err)
 	}
 	c.AsOf = jobs.Time(at)
+	if c.Of, err = readMeta(tx, metaAsOfPath); err != nil {
+		return c, err
+	}
 	if text, err = readMeta(tx, metaAsOfRun); err == nil && text != "" {
 		err = c.Run.UnmarshalText([]byte(text))
 	}
@@ -85,7 +92,7 @@ func (s *Store) Hold(ctx context.Context, why store.HeldWhy, now jobs.Time) erro
 		if err != nil {
 			return err
 		}
-		for _, name := range []string{metaAsOf, metaAsOfRun} {
+		for _, name := range []string{metaAsOf, metaAsOfPath, metaAsOfRun} {
 			if _, err := tx.Exec(deleteMeta, name); err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ func (d *db) copyTo(ctx context.Context, temp string, now jobs.Time) (c store.Co
 	to := openFile(temp, "mode=rw&_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=cache_size(-8192)")
 	defer to.Close()
 	err = within(ctx, to, func(c *conn) error {
-		if err := sqldb.MarkCopy(c, now); err != nil {
+		if err := sqldb.MarkCopy(c, d.path, now); err != nil {
 			return err
 		}
 		_, err := c.Exec(fmt.Sprintf("PRAGMA application_id = %d", appBackup))

@@ -147,7 +147,11 @@ func checkServer(f *Facts) []Finding {
 	}
 	var wrong []Finding
 	if s.Ready != "" {
-		wrong = append(wrong, Finding{check, Error, "the server at " + s.Address + " takes no work: " + s.Ready, "see its log"})
+		what := "see its log"
+		if strings.Contains(s.Ready, "nightshift resume") {
+			what = "look at what is in it, then nightshift resume"
+		}
+		wrong = append(wrong, Finding{check, Error, "the server at " + s.Address + " takes no work: " + s.Ready, what})
 	}
 	switch {
 	case s.Version == "":
