@@ -141,9 +141,10 @@ func upgradeChild(t *testing.T, path string, newest, killAt int, around ...strin
 	return true, said
 }
 
-// stride is how many of the places to be killed at are passed over.
+// stride is how many of the places to be killed at are passed over. Under the race detector these tests are a sample:
+// what is killed is another process.
 func stride(normal, short int) int {
-	if testing.Short() {
+	if testing.Short() || raced {
 		return short
 	}
 	return normal
@@ -165,7 +166,7 @@ func TestKilledAtAStatementOfTheFirstStartLeavesNothingOrTheSchema(t *testing.T)
 		goesOn(t, path, Config{})
 		mustBeOneOf(t, path, states[len(states)-1:])
 	}
-	if seen["schema 0"] == 0 || !testing.Short() && len(seen) < 2 {
+	if seen["schema 0"] == 0 || !testing.Short() && !raced && len(seen) < 2 {
 		t.Errorf("places were killed at that left %v: the test proves nothing", seen)
 	}
 }
