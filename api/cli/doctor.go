@@ -127,6 +127,12 @@ func (cmd *doctorCmd) askServer(s *session, f *doctor.Facts) {
 		return
 	}
 	sv.Version, sv.Told = state.Version, &state.Alerts.FailuresTold
+	switch {
+	case state.Restored != nil:
+		sv.Idle = words.Clean(state.Restored.Reason)
+	case state.Draining:
+		sv.Idle = "it was drained"
+	}
 	if state.Database != nil {
 		sv.DB = state.Database.Path
 	}

@@ -81,6 +81,9 @@ func TestDoctorLooksAtAFileBeforeWhileAndAfterItIsServed(t *testing.T) {
 	during.finds("alerts", "warning", "nobody is told of failures")
 	p.cli("doctor").want(0).has("ok       server", "warning  alerts", "→ nightshift alerts setup", "0 errors, ")
 	alone().want(1).finds("server", "error", "http://127.0.0.1:1 answers nothing")
+	p.cli("drain").want(0)
+	p.cli("doctor", "--json").want(0).finds("server", "warning", "starts nothing: it was drained")
+	p.cli("resume").want(0)
 	// By another name of the file and without a token it is the same file.
 	other := t.TempDir()
 	if err := os.Symlink(filepath.Join(dir, "nightshift.db"), filepath.Join(other, "link.db")); err != nil {

@@ -120,6 +120,12 @@ func (v *view) serverNeeds(s *wire.Server, fresh bool) (needs []need) {
 	if b := s.Backups; b != nil && b.Failed != nil {
 		needs = append(needs, need{"bad", "No backup can be made since " + v.At.Clock(b.FailingSince) + ": " + *b.Failed + ".", "/server", "Server"})
 	}
+	if most := s.MaxUnfinished; most != nil && s.Unfinished >= *most {
+		needs = append(needs, need{
+			"bad", words.CountOf(s.Unfinished, "run") + " have not ended, as many as there may be: new ones are refused until some have.",
+			"/runs", "Runs",
+		})
+	}
 	if s.Draining {
 		needs = append(needs, need{"warn", "The server is draining: it starts nothing until it is resumed.", "/server", "Resume"})
 	}

@@ -178,6 +178,7 @@ func TestWhatIsWrongIsFoundWithWhatToDo(t *testing.T) {
 		{"the lock is gone", func(f *Facts) { f.Server.Held = false }, "server", Error, "no process of this machine holds its lock", "stop it"},
 		{"another file is served there", func(f *Facts) { f.Server.DB = "/other" }, "server", Warning, "another file, /other", "--server"},
 		{"not ready", func(f *Facts) { f.Server.Ready = "the disk is full" }, "server", Error, "takes no work: the disk is full", "log"},
+		{"a drain", func(f *Facts) { f.Server.Idle = "it was drained" }, "server", Warning, "starts nothing: it was drained", "nightshift resume"},
 		{"another version", func(f *Facts) { f.Server.Version = "1.2.2" }, "server", Warning, "is 1.2.2, this binary 1.2.3", "restart"},
 		{"a token too small", func(f *Facts) { f.Server.Version, f.Server.Err = "", "Unauthorized" }, "server", Warning, "Unauthorized", "--token"},
 	}

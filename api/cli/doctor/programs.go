@@ -114,6 +114,7 @@ type Server struct {
 	Answers bool   // a Nightshift answers there
 	Err     string // why nothing, or nothing that can be read, answers
 	Ready   string // why it takes no work; "": it does
+	Idle    string // why it starts nothing; "": it does
 	Version string // "": it was not told: the token opens too little
 	DB      string // what it serves; "": likewise
 	Told    *bool  // whether people are told of failures; nil: not known
@@ -152,6 +153,9 @@ func checkServer(f *Facts) []Finding {
 			what = "look at what is in it, then nightshift resume"
 		}
 		wrong = append(wrong, Finding{check, Error, "the server at " + s.Address + " takes no work: " + s.Ready, what})
+	}
+	if s.Idle != "" {
+		wrong = append(wrong, Finding{check, Warning, "the server at " + s.Address + " starts nothing: " + s.Idle, "nightshift resume"})
 	}
 	switch {
 	case s.Version == "":
