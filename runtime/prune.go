@@ -19,9 +19,8 @@ const (
 	pruneRestMost = 100 * time.Millisecond
 	pruneIdle     = 3
 	pruneHurry    = 20 * time.Second
-	// After a round that deleted so many runs the next one begins soon.
-	pruneMany = 1000
-	pruneSoon = 5 * time.Second
+	// pruneBrief is how many rounds there are for one that looks at more than runs: they come each five seconds.
+	pruneBrief = 12
 
 	// keepFree is how much of the file may be free pages, which are used again: so much, a part of it, and what one
 	// round has freed. While nothing is written it is keepFreeIdle.
@@ -35,44 +34,40 @@ const (
 	shrinkFor   = 10 * time.Second
 )
 
-// prune deletes what is past its time, in a round each minute, sooner while there is much, and gives the space of the
-// file back.
+// prune deletes what is past its time, or is too much, and gives the space of the file back: of runs each five seconds,
+// of all else each minute.
 func (r *Runtime) prune() {
-	round := time.NewTimer(r.houseEvery)
+	round := time.NewTicker(r.houseEvery / pruneBrief)
 	defer round.Stop()
 	sh := &shrinker{r: r, pages: 4 * shrinkLeast}
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-r.stopping.Done():
 			return
 		case <-round.C:
 		}
-		gone := r.pruneRound()
-		wait := r.houseEvery
-		if more := sh.shrink(); more || gone >= pruneMany {
-			wait = min(wait, pruneSoon)
-		}
-		round.Reset(wait)
+		r.pruneRound(n%pruneBrief != 0)
+		sh.shrink()
 	}
 }
 
 // pruneRound goes through all once, in steps that let others write in between.
-func (r *Runtime) pruneRound() (gone int) {
+func (r *Runtime) pruneRound(brief bool) {
 	began := time.Now()
 	for {
 		step := time.Now()
 		out, err := r.store.Prune(r.stopping, store.PruneStep{
-			Now: r.Now(), Limit: pruneRows, Enough: slice(pruneSlice), Most: r.cfg.Keep,
+			Now: r.Now(), Limit: pruneRows, Enough: slice(pruneSlice), Most: r.cfg.Keep, Brief: brief,
 		})
 		if r.wroteIdle(err) != nil {
 			if r.stopping.Err() == nil {
-				r.log.Warn("pruning failed: tried again in a minute", "error", err)
+				r.log.Warn("pruning failed: it is tried again", "error", err)
 			}
-			return 0
+			return
 		}
-		if gone += out.Runs; out.Done {
+		if out.Done {
 			r.tellOver(out.Over)
-			return gone
+			return
 		}
 		rest := time.Since(step)
 		switch {
@@ -82,7 +77,7 @@ func (r *Runtime) pruneRound() (gone int) {
 			rest /= 3
 		}
 		if r.rest(min(max(rest, pruneRest), pruneRestMost)); r.stopping.Err() != nil {
-			return gone
+			return
 		}
 	}
 }
@@ -159,8 +154,8 @@ type shrinker struct {
 	pages int   // of a step
 }
 
-// shrink gives back what is more than will soon be used again; more: there is some left.
-func (s *shrinker) shrink() (more bool) {
+// shrink gives back what is more than will soon be used again.
+func (s *shrinker) shrink() {
 	r := s.r
 	size, err := r.store.Size(r.stopping)
 	began, freed := time.Now(), size.Free-s.free
@@ -170,11 +165,8 @@ func (s *shrinker) shrink() (more bool) {
 		if r.idle() {
 			keep = keepFreeIdle
 		}
-		if size.Free <= keep {
-			return false
-		}
-		if time.Since(began) > shrinkFor {
-			return true
+		if size.Free <= keep || time.Since(began) > shrinkFor {
+			return
 		}
 		step := time.Now()
 		if err = r.wroteIdle(r.store.Shrink(r.stopping, s.pages)); err != nil {
@@ -189,11 +181,10 @@ func (s *shrinker) shrink() (more bool) {
 		}
 		r.rest(max(2*took, pruneRest))
 		if size, err = r.store.Size(r.stopping); err == nil && size.Free >= s.free {
-			return false // others have freed as much meanwhile, or none can be given back
+			return // others have freed as much meanwhile, or none can be given back
 		}
 	}
 	if r.stopping.Err() == nil {
-		r.log.Warn("the space of the database file could not be given back: tried again in a minute", "error", err)
+		r.log.Warn("the space of the database file could not be given back: it is tried again", "error", err)
 	}
-	return false
 }

@@ -125,6 +125,8 @@ type History interface {
 type PruneStep struct {
 	Now   jobs.Time
 	Limit int // rows that are looked at
+	// Brief is said with each step of a round that looks at runs and at what there is too much of, and at nothing else.
+	Brief bool
 	// Enough is asked between two runs that go, with others waiting to write: true ends the step. nil: it goes on.
 	Enough func() bool
 	// Most is how many bytes are kept at most of a sort; one that is not in it has no bound. What is past it goes, the

@@ -108,7 +108,9 @@ func (s *Store) Prune(ctx context.Context, p store.PruneStep) (out store.Pruned,
 		return out, err
 	}
 	if !s.pruned.most {
-		out.Runs, s.pruned.most, err = s.pruneMost(ctx, &p)
+		if out.Runs, s.pruned.most, err = s.pruneMost(ctx, &p); err == nil && p.Brief && s.pruned.most {
+			s.endRound(&out)
+		}
 		return out, err
 	}
 	var at pruneCursor
@@ -121,11 +123,15 @@ func (s *Store) Prune(ctx context.Context, p store.PruneStep) (out store.Pruned,
 		return store.Pruned{}, err
 	}
 	if s.pruned = at; out.Done {
-		out.Over = s.most.over
-		s.most.begin()
-		s.pruned, s.runs.begun = pruneCursor{}, false
+		s.endRound(&out)
 	}
 	return out, nil
+}
+
+func (s *Store) endRound(out *store.Pruned) {
+	out.Done, out.Over = true, s.most.over
+	s.most.begin()
+	s.pruned, s.runs.begun = pruneCursor{}, false
 }
 
 // pruneRuns looks at the next runs, and deletes those of them that are past their time.

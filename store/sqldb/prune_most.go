@@ -58,6 +58,20 @@ func keptBytes(tx Tx, kind store.KeptKind) (bytes int64, err error) {
 
 // pruneMost deletes the oldest of what there is too much of; done: there is not, or no more of it may go.
 func (s *Store) pruneMost(ctx context.Context, p *store.PruneStep) (gone int, done bool, err error) {
+	over := false
+	for kind := range p.Most {
+		err := s.db.Read(ctx, func(tx Tx) error {
+			_, more, err := bound(tx, kind, p)
+			over = over || more
+			return err
+		})
+		if err != nil {
+			return 0, false, err
+		}
+	}
+	if !over {
+		return 0, true, nil
+	}
 	var m mostPruner
 	err = s.write(ctx, func(tx Tx) (err error) {
 		m, gone = s.most, 0

@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -95,4 +97,56 @@ func benchmarkPrune(b *testing.B, runs, of int) {
 	b.Logf("%d runs of %d jobs, %d MB: enqueue %.0f/s, whole %.0f/s, pruned %.0f/s in %d steps, the longest %s: ratio %.1f; %d tidies in %s, slowest %s, %d MB left, %d free",
 		runs, of, size.Size>>20, float64(runs)/enqueued.Seconds(), float64(runs)/made.Seconds(), float64(runs)/pruned.Seconds(), steps,
 		longest, made.Seconds()/pruned.Seconds(), tidies, time.Since(began), slowest, tidy.Size>>20, tidy.Free>>20)
+}
+
+// BenchmarkPruneRound goes through very many runs that are kept for a week, of which 10,000 a minute come and go. The
+// first round of a process looks at those past the shortest time that any job keeps its runs: here, of a job that has
+// few, a minute.
+func BenchmarkPruneRound(b *testing.B) {
+	runs := 1_000_000
+	if os.Getenv(envLarge) == "1" {
+		runs = 10_000_000
+	}
+	ctx := context.Background()
+	path := filepath.Join(b.TempDir(), "n.db")
+	s := openAt(b, path)
+	minute := jobs.Duration(time.Minute)
+	short := plainJob("short")
+	short.Retain.Succeeded = &minute
+	_, err := s.Save(ctx, store.Changes{Jobs: []store.PutJob{{Job: plainJob("job0")}, {Job: short}}}, store.By{Actor: "bench", Now: testTime})
+	check(b, err)
+	check(b, s.Close())
+	p, err := sql.Open("sqlite", path+"?_pragma=synchronous(0)&_pragma=journal_mode(WAL)&_pragma=cache_size(-200000)")
+	check(b, err)
+	// Of a minute 10,000 each, the newest of them as old as testTime.
+	_, err = p.Exec(`
+WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < $1 - 1)
+INSERT INTO runs (seq, tail, job, version, state, rank, due_at, priority, number, charged, deaths, cause, created_at, run_at, started_at,
+    finished_at, queue)
+SELECT ($2 - ($1 - i) * 6) << 12, i, (SELECT id FROM jobs WHERE name = 'job0'), 1, 6, 0, 0, 0, 1, 0, 0, 'api', $2 - ($1 - i) * 6,
+    $2 - ($1 - i) * 6, $2 - ($1 - i) * 6, $2 - ($1 - i) * 6, 'default' FROM n`, runs, int64(testTime))
+	check(b, err)
+	check(b, p.Close())
+	began := time.Now()
+	s = openAt(b, path)
+	b.Logf("%d runs: opened in %s", runs, time.Since(began))
+	// The oldest is kept for a week from then.
+	now := testTime.Add(7*24*time.Hour - time.Duration(runs)*6*time.Millisecond)
+	round := func(what string) {
+		began, steps, gone, longest := time.Now(), 0, 0, time.Duration(0)
+		for done := false; !done; steps++ {
+			step := time.Now()
+			out, err := s.Prune(ctx, store.PruneStep{Now: now, Limit: 500, Brief: true})
+			check(b, err)
+			longest = max(longest, time.Since(step))
+			gone, done = gone+out.Runs, out.Done
+		}
+		b.Logf("%s: %d runs gone in %d steps and %s, the longest %s", what, gone, steps, time.Since(began).Round(time.Microsecond), longest)
+	}
+	round("the first round")
+	round("the same again")
+	for range 3 {
+		now = now.Add(time.Minute)
+		round("a minute later")
+	}
 }

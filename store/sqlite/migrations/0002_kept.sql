@@ -2,7 +2,8 @@
 
 -- How many bytes are kept of each sort, counted by the triggers below in the statements that add and delete: so it is
 -- right after a rollback and a kill, and nobody has to go through the file to know it. Of a row they count its texts
--- and blobs, and about what the rest of it takes with its indexes.
+-- and blobs, and about what the rest of it takes with its indexes; of an attempt with more than 900 bytes of them the
+-- half page too that is left empty on average behind what does not fit beside others.
 CREATE TABLE kept (
     kind  INTEGER PRIMARY KEY,              -- store.Kept
     bytes INTEGER NOT NULL,
@@ -23,8 +24,8 @@ SELECT 1, (SELECT COALESCE(SUM(LENGTH(data) + 64), 0) FROM logs), 0, 0
 UNION ALL SELECT 2,
     (SELECT COUNT(*) * 400 FROM runs WHERE finished_at IS NOT NULL) +
     (SELECT COALESCE(SUM(OCTET_LENGTH(p.body)), 0) FROM payloads p JOIN runs r ON r.seq = p.run WHERE r.finished_at IS NOT NULL) +
-    (SELECT COALESCE(SUM(100 + COALESCE(OCTET_LENGTH(a.result), 0) + COALESCE(OCTET_LENGTH(a.error), 0) +
-        COALESCE(OCTET_LENGTH(a.output_tail), 0)), 0)
+    (SELECT COALESCE(SUM(100 + COALESCE(OCTET_LENGTH(a.result), 0) + COALESCE(OCTET_LENGTH(a.error), 0) + COALESCE(OCTET_LENGTH(a.output_tail), 0) +
+        CASE WHEN COALESCE(OCTET_LENGTH(a.result), 0) + COALESCE(OCTET_LENGTH(a.error), 0) + COALESCE(OCTET_LENGTH(a.output_tail), 0) > 900 THEN 2300 ELSE 0 END), 0)
      FROM attempts a JOIN runs r ON r.seq = a.run WHERE r.finished_at IS NOT NULL), 0, 0
 UNION ALL SELECT 3, (SELECT COALESCE(SUM(OCTET_LENGTH(data) + 100), 0) FROM events), 0, 0;
 
@@ -50,8 +51,8 @@ CREATE TRIGGER runs_counted AFTER UPDATE OF finished_at ON runs
 WHEN NEW.finished_at IS NOT NULL AND OLD.finished_at IS NULL BEGIN
     UPDATE kept SET bytes = bytes + 400 +
         COALESCE((SELECT OCTET_LENGTH(body) FROM payloads WHERE run = NEW.seq), 0) +
-        COALESCE((SELECT SUM(100 + COALESCE(OCTET_LENGTH(result), 0) + COALESCE(OCTET_LENGTH(error), 0) +
-            COALESCE(OCTET_LENGTH(output_tail), 0)) FROM attempts WHERE run = NEW.seq), 0)
+        COALESCE((SELECT SUM(100 + COALESCE(OCTET_LENGTH(result), 0) + COALESCE(OCTET_LENGTH(error), 0) + COALESCE(OCTET_LENGTH(output_tail), 0) +
+        CASE WHEN COALESCE(OCTET_LENGTH(result), 0) + COALESCE(OCTET_LENGTH(error), 0) + COALESCE(OCTET_LENGTH(output_tail), 0) > 900 THEN 2300 ELSE 0 END) FROM attempts WHERE run = NEW.seq), 0)
     WHERE kind = 2;
 END;
 -- +goose StatementEnd
@@ -59,8 +60,8 @@ END;
 -- +goose StatementBegin
 CREATE TRIGGER attempts_added AFTER INSERT ON attempts
 WHEN (SELECT finished_at FROM runs WHERE seq = NEW.run) IS NOT NULL BEGIN
-    UPDATE kept SET bytes = bytes + 100 + COALESCE(OCTET_LENGTH(NEW.result), 0) + COALESCE(OCTET_LENGTH(NEW.error), 0) +
-        COALESCE(OCTET_LENGTH(NEW.output_tail), 0)
+    UPDATE kept SET bytes = bytes + 100 + COALESCE(OCTET_LENGTH(NEW.result), 0) + COALESCE(OCTET_LENGTH(NEW.error), 0) + COALESCE(OCTET_LENGTH(NEW.output_tail), 0) +
+        CASE WHEN COALESCE(OCTET_LENGTH(NEW.result), 0) + COALESCE(OCTET_LENGTH(NEW.error), 0) + COALESCE(OCTET_LENGTH(NEW.output_tail), 0) > 900 THEN 2300 ELSE 0 END
     WHERE kind = 2;
 END;
 -- +goose StatementEnd
@@ -68,8 +69,8 @@ END;
 -- +goose StatementBegin
 CREATE TRIGGER attempts_deleted AFTER DELETE ON attempts
 WHEN (SELECT finished_at FROM runs WHERE seq = OLD.run) IS NOT NULL BEGIN
-    UPDATE kept SET bytes = bytes - 100 - COALESCE(OCTET_LENGTH(OLD.result), 0) - COALESCE(OCTET_LENGTH(OLD.error), 0) -
-        COALESCE(OCTET_LENGTH(OLD.output_tail), 0)
+    UPDATE kept SET bytes = bytes - (100 + COALESCE(OCTET_LENGTH(OLD.result), 0) + COALESCE(OCTET_LENGTH(OLD.error), 0) + COALESCE(OCTET_LENGTH(OLD.output_tail), 0) +
+        CASE WHEN COALESCE(OCTET_LENGTH(OLD.result), 0) + COALESCE(OCTET_LENGTH(OLD.error), 0) + COALESCE(OCTET_LENGTH(OLD.output_tail), 0) > 900 THEN 2300 ELSE 0 END)
     WHERE kind = 2;
 END;
 -- +goose StatementEnd
@@ -77,8 +78,8 @@ END;
 CREATE TRIGGER runs_uncounted BEFORE DELETE ON runs WHEN OLD.finished_at IS NOT NULL BEGIN
     UPDATE kept SET bytes = bytes - 400 -
         COALESCE((SELECT OCTET_LENGTH(body) FROM payloads WHERE run = OLD.seq), 0) -
-        COALESCE((SELECT SUM(100 + COALESCE(OCTET_LENGTH(result), 0) + COALESCE(OCTET_LENGTH(error), 0) +
-            COALESCE(OCTET_LENGTH(output_tail), 0)) FROM attempts WHERE run = OLD.seq), 0)
+        COALESCE((SELECT SUM(100 + COALESCE(OCTET_LENGTH(result), 0) + COALESCE(OCTET_LENGTH(error), 0) + COALESCE(OCTET_LENGTH(output_tail), 0) +
+        CASE WHEN COALESCE(OCTET_LENGTH(result), 0) + COALESCE(OCTET_LENGTH(error), 0) + COALESCE(OCTET_LENGTH(output_tail), 0) > 900 THEN 2300 ELSE 0 END) FROM attempts WHERE run = OLD.seq), 0)
     WHERE kind = 2;
 END;
 -- +goose StatementEnd
