@@ -35,7 +35,7 @@ type CancelledSome struct {
 type Copy struct {
 	Path string    `json:"-"`
 	Size int64     `json:"-"`
-	Of   string    `json:"-"` // the path of the file that it is a copy of
+	Of   string    `json:"-"`     // the path of the file that it is a copy of
 	AsOf jobs.Time `json:"as_of"` // everything acknowledged before is in it
 	Run  jobs.ID   `json:"run"`   // the newest there was, deleted or not; nil: there was none
 }
