@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -84,8 +85,10 @@ func TestClockThatIsTenYearsAheadForAWhile(t *testing.T) { // F22
 		s.rt.SetHeartbeat(time.Minute)
 		s.rt.Start()
 		synctest.Wait()
-		s.put(scheduled("a", `{"cron":"*/10 * * * *"}`, `{"name":"every","every":"10m"}`,
-			`{"name":"all","cron":"*/10 * * * *","catch_up":{"mode":"all","limit":20}}`))
+		// What is kept for a week is past that meanwhile.
+		s.put(strings.Replace(scheduled("a", `{"cron":"*/10 * * * *"}`, `{"name":"every","every":"10m"}`,
+			`{"name":"all","cron":"*/10 * * * *","catch_up":{"mode":"all","limit":20}}`),
+			`"name":"a",`, `"name":"a","retain":{"succeeded":"3653d"},`, 1))
 		until(minutes(15))
 		if k.count() != 3 {
 			t.Fatalf("%d runs before, want 3", k.count())

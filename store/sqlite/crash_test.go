@@ -170,7 +170,12 @@ func TestShrinkGivesSpaceBack(t *testing.T) {
 	_, err = s.Cancel(ctx, sub.Run.ID, by)
 	check(t, err)
 	check(t, s.Remove(ctx, sub.Run.ID, by))
-	check(t, s.Shrink(ctx, 2048))
+	check(t, s.Shrink(ctx, 100))
+	check(t, s.Tidy(ctx, true))
+	if left := sizeOf(t, path); left != full-100*4096 {
+		t.Errorf("the file holds %d KiB after 100 pages of %d KiB were to be given back", left>>10, full>>10)
+	}
+	check(t, s.Shrink(ctx, 10_000))
 	check(t, s.Tidy(ctx, true))
 	if left := sizeOf(t, path); left > full-2<<20 {
 		t.Errorf("the file holds %d KiB after 2 MiB of %d KiB were deleted", left>>10, full>>10)
