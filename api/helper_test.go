@@ -70,7 +70,7 @@ func newTestServer(t testing.TB) *testServer {
 	ctx := context.Background()
 	ts := &testServer{t: t, log: &syncBuffer{}}
 	log := slog.New(slog.NewJSONHandler(ts.log, nil))
-	st, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "n.db"), sqlite.Config{})
+	st, err := sqlite.Open(ctx, filepath.Join(inMemory(t), "n.db"), sqlite.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,4 +374,15 @@ func (ts *testServer) await(what string, holds func() bool) {
 			ts.t.Fatalf("waited a minute for %s", what)
 		}
 	}
+}
+
+// inMemory is a folder in memory where the machine has that: what a test does here does not hang on the disk.
+func inMemory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "nightshift-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }

@@ -102,10 +102,10 @@ func TestLatestIsPublishedAsTheFileChanges(t *testing.T) {
 func TestSnapshotsCanBeOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, succeed)
-		dir := s.backedUp(func(c *runtime.BackupConfig) { c.Snapshot = 0 })
+		dir := s.backedUp(func(c *runtime.BackupConfig) { c.Snapshot, c.Every = 0, time.Hour })
 		s.put(webhookJob)
 		s.rt.Start()
-		until(49 * time.Hour)
+		until(3*time.Hour - time.Minute)
 		if names := dated(t, dir); len(names) != 3 {
 			t.Errorf("dated copies: %v", names)
 		}
@@ -122,7 +122,8 @@ func TestSnapshotsCanBeOff(t *testing.T) {
 func TestDatedCopiesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, succeed)
-		dir := s.backedUp(asUsual)
+		hourly := func(c *runtime.BackupConfig) { c.Every = time.Hour }
+		dir := s.backedUp(hourly)
 		other := filepath.Join(dir, "nightshift-mine.db")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -132,7 +133,7 @@ func TestDatedCopiesAreKept(t *testing.T) {
 		}
 		s.put(webhookJob)
 		s.rt.Start()
-		until(5*24*time.Hour + time.Hour)
+		until(5*time.Hour + time.Minute)
 		names := dated(t, dir)
 		if len(names) != 4 || names[3] != "nightshift-mine.db" || s.rt.Backups().Dated != 3 {
 			t.Fatalf("kept %v, said %d", names, s.rt.Backups().Dated)
@@ -151,9 +152,9 @@ func TestDatedCopiesAreKept(t *testing.T) {
 		s.stop()
 		before := dated(t, dir)
 		s.open()
-		s.backedUp(asUsual)
+		s.backedUp(hourly)
 		s.rt.Start()
-		until(5*24*time.Hour + 2*time.Hour)
+		until(5*time.Hour + 20*time.Minute)
 		if got := dated(t, dir); len(got) != len(before) || got[0] != before[0] {
 			t.Errorf("after a restart: %v, before %v", got, before)
 		}

@@ -34,18 +34,24 @@ const (
 	shrinkFor   = 10 * time.Second
 )
 
-// prune deletes what is past its time, or is too much, and gives the space of the file back: of runs each five seconds,
-// of all else each minute.
+// prune deletes what is past its time, or is too much, and gives the space of the file back: of runs each five seconds
+// while something is done, of all else each minute.
 func (r *Runtime) prune() {
 	round := time.NewTicker(r.houseEvery / pruneBrief)
 	defer round.Stop()
 	sh := &shrinker{r: r, pages: 4 * shrinkLeast}
+	looked := time.Duration(0) // clock.ran of the last round
 	for n := 1; ; n++ {
 		select {
 		case <-r.stopping.Done():
 			return
 		case <-round.C:
 		}
+		// Where nothing was done since, once a minute will do.
+		if n%pruneBrief != 0 && time.Duration(r.lastWork.Load()) < looked {
+			continue
+		}
+		looked = r.clock.ran()
 		r.pruneRound(n%pruneBrief != 0)
 		sh.shrink()
 	}

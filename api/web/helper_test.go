@@ -45,7 +45,7 @@ type site struct {
 func newSite(t testing.TB) *site {
 	t.Helper()
 	ctx := context.Background()
-	st, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "n.db"), sqlite.Config{})
+	st, err := sqlite.Open(ctx, filepath.Join(inMemory(t), "n.db"), sqlite.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,4 +215,15 @@ func (s *site) run(job, payload string) jobs.ID {
 		s.t.Fatal(err)
 	}
 	return run.ID
+}
+
+// inMemory is a folder in memory where the machine has that: what a test does here does not hang on the disk.
+func inMemory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "nightshift-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }

@@ -44,7 +44,7 @@ func opener() func(testing.TB) store.Store {
 		t.Helper()
 		path, ok := files.Load(t)
 		if !ok {
-			path = filepath.Join(t.TempDir(), "n.db")
+			path = filepath.Join(inMemory(t), "n.db")
 			if err := os.WriteFile(path.(string), empty(), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -71,4 +71,15 @@ func open(t testing.TB, path string) store.Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// inMemory is a folder in memory where the machine has that: what a test does here does not hang on the disk.
+func inMemory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "nightshift-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
