@@ -82,6 +82,16 @@ WHERE name = '` + metaUnfinished + `' AND value <> CAST(n AS TEXT)`,
 		runName + `JOIN groups g ON g.run = r.seq WHERE r.state < 6 AND g.phase = 2 AND NOT EXISTS (
     SELECT 1 FROM runs c WHERE c.seq = g.merge AND c.state < 6)`,
 	},
+	{"what is kept was counted wrongly", `
+SELECT 'kind ' || k.kind || ': ' || k.bytes || ' bytes are counted, there are ' || c.bytes FROM kept k JOIN (
+    SELECT 1 AS kind, (SELECT COALESCE(SUM(LENGTH(data) + 64), 0) FROM logs) AS bytes
+    UNION ALL SELECT 2, (SELECT COUNT(*) * 400 FROM runs WHERE finished_at IS NOT NULL) +
+        (SELECT COALESCE(SUM(OCTET_LENGTH(p.body)), 0) FROM payloads p JOIN runs r ON r.seq = p.run WHERE r.finished_at IS NOT NULL) +
+        (SELECT COALESCE(SUM(100 + n + CASE WHEN n > 900 THEN 2300 ELSE 0 END), 0) FROM (
+            SELECT COALESCE(OCTET_LENGTH(a.result), 0) + COALESCE(OCTET_LENGTH(a.error), 0) + COALESCE(OCTET_LENGTH(a.output_tail), 0) AS n
+            FROM attempts a JOIN runs r ON r.seq = a.run WHERE r.finished_at IS NOT NULL) t)
+    UNION ALL SELECT 3, (SELECT COALESCE(SUM(OCTET_LENGTH(data) + 100), 0) FROM events)) c ON c.kind = k.kind
+WHERE k.bytes <> c.bytes`},
 }
 
 const (
