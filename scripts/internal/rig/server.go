@@ -46,6 +46,9 @@ type Server struct {
 	// Wrap, where not empty, is a command that gets the server's as its last arguments.
 	Wrap []string
 
+	// Env is added to the environment of the next starts.
+	Env []string
+
 	command []string
 	dir     string
 	db      string
@@ -117,6 +120,7 @@ func (s *Server) Start() error {
 	line := append(append([]string{}, s.Wrap...), shell...)
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), "NIGHTSHIFT_TOKEN="+Token, "TMPDIR="+filepath.Join(s.dir, tempName))
+	cmd.Env = append(cmd.Env, s.Env...)
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	// Of its own group: an interrupt at the terminal reaches the script alone, which then ends it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

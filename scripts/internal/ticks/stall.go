@@ -109,6 +109,7 @@ func restore(ctx context.Context, l *lab) error {
 	}
 	l.receiver.forget(copied)
 	l.outages = []outage{{down: copied}}
+	l.server.Env = []string{"NIGHTSHIFT_RESUME=true"} // an older copy is held until somebody has looked
 	if err := l.start(); err != nil {
 		return err
 	}
