@@ -72,7 +72,10 @@ func (r *Runtime) pruneRound(brief bool) {
 			return
 		}
 		if out.Done {
-			r.tellOver(out.Over)
+			if over := len(r.cfg.Keep) > 0; over || !r.keepTold {
+				r.tellOver(out.Over) // without bounds once: there may have been some before
+				r.keepTold = true
+			}
 			return
 		}
 		rest := time.Since(step)

@@ -93,6 +93,7 @@ type Runtime struct {
 	restored   atomic.Pointer[store.Restored] // the file is held; nil: it is not
 	resuming   sync.Mutex
 	begun      bool // Start was called
+	keepTold   bool // tellOver was called
 	diskFull   atomic.Bool
 	clock      clock
 	heartbeat  time.Duration // how often the dispatcher shows that it is well though nothing is due
