@@ -135,7 +135,7 @@ func getBackup(c *call) error {
 	h := c.Response().Header()
 	h.Set("Content-Type", backupMedia)
 	h.Set("Content-Length", strconv.FormatInt(copied.Size, 10))
-	h.Set("Content-Disposition", `attachment; filename="`+copied.AsOf.Std().UTC().Format("nightshift-20060102T150405Z.db")+`"`)
+	h.Set("Content-Disposition", `attachment; filename="`+runtime.BackupName(copied.AsOf.Std())+`"`)
 	h.Set("Nightshift-As-Of", copied.AsOf.String())
 	_, err = io.Copy(paced{c}, f)
 	return err

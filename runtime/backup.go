@@ -14,13 +14,6 @@ import (
 	"nightshift/store"
 )
 
-// Defaults of BackupConfig.
-const (
-	DefaultSnapshotEvery = 5 * time.Minute
-	DefaultBackupEvery   = 24 * time.Hour
-	DefaultBackupKeep    = 7
-)
-
 const (
 	// LatestName is the copy that is published again and again: whoever copies it gets a whole file.
 	LatestName = "latest.db"
@@ -37,6 +30,9 @@ const (
 	// backupRoom is what a copy leaves free of its disk: the database goes on in it.
 	backupRoom = 64 << 20
 )
+
+// BackupName is the name of a backup of a time.
+func BackupName(at time.Time) string { return at.UTC().Format(datedForm) }
 
 var datedName = regexp.MustCompile(`^nightshift-\d{8}T\d{6}Z\.db$`)
 
@@ -162,11 +158,7 @@ func (r *Runtime) backUp() {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
-		if err := r.openBackups(); err != nil {
-			r.backupFailed(err)
-		} else {
-			r.backUpDue()
-		}
+		r.backUpDue()
 		r.tellStale()
 		select {
 		case <-r.stopping.Done():
@@ -187,6 +179,10 @@ func (r *Runtime) backUpDue() {
 	}
 	state := r.Backups()
 	if state.Failed != "" && now-b.ended < backupAgain {
+		return
+	}
+	if err := r.openBackups(); err != nil {
+		r.backupFailed(err)
 		return
 	}
 	fresh := true
@@ -214,12 +210,11 @@ func (r *Runtime) snapshot(ctx context.Context) bool {
 	defer b.making.Unlock()
 	began, name := r.clock.ran(), LatestName
 	if r.cfg.Backups.Snapshot <= 0 {
-		name = r.Now().Std().UTC().Format(datedForm)
+		name = BackupName(r.Now().Std())
 	}
 	dest := filepath.Join(r.cfg.Backups.Dir, name)
 	copied, err := r.backupTo(ctx, dest)
 	if err != nil {
-		b.ended = r.clock.ran()
 		if ctx.Err() == nil {
 			r.backupFailed(err)
 		}
@@ -325,7 +320,7 @@ func (r *Runtime) lastBackup(within time.Duration, kill <-chan struct{}) {
 		case <-ctx.Done():
 		}
 	}()
-	if !r.snapshot(ctx) {
+	if !r.snapshot(ctx) && ctx.Err() != nil {
 		r.log.Info("no backup was made at the stop: it would have taken too long", "within", within)
 	}
 }
@@ -334,6 +329,7 @@ func (r *Runtime) lastBackup(within time.Duration, kill <-chan struct{}) {
 func (r *Runtime) backupFailed(err error) {
 	now := r.Now()
 	state := BackupState{}
+	r.backups.ended = r.clock.ran()
 	r.backups.set(func(s *BackupState) {
 		if s.Failing == 0 {
 			s.Failing = now

@@ -45,7 +45,7 @@ func (r *Runtime) datedDue() bool {
 func (r *Runtime) keepDated() error {
 	c := &r.cfg.Backups
 	if c.Snapshot > 0 {
-		dest := filepath.Join(c.Dir, r.Now().Std().UTC().Format(datedForm))
+		dest := filepath.Join(c.Dir, BackupName(r.Now().Std()))
 		// A second name: the next one that is published does not touch what this one names.
 		if err := os.Link(filepath.Join(c.Dir, LatestName), dest); err != nil && !errors.Is(err, os.ErrExist) {
 			r.backups.making.Lock() // the file system has no links

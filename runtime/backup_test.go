@@ -226,6 +226,9 @@ func TestFolderOfBackupsIsOneServers(t *testing.T) {
 		if got := other.rt.Backups().Failed; !strings.Contains(got, "another server has its backups in "+dir) {
 			t.Errorf("said %q", got)
 		}
+		if n := counter(t, other.rt, "nightshift_backup_failures_total"); n < 10 || n > 21 {
+			t.Errorf("tried %v times in 20 minutes", n)
+		}
 		if got := s.copyOf(filepath.Join(dir, runtime.LatestName)); got != before {
 			t.Errorf("it was overwritten: %+v", got)
 		}

@@ -1,5 +1,11 @@
 package runtime_test
 
+import (
+	"testing"
+
+	"nightshift/runtime"
+)
+
 // skipped is how many ticks the metrics of the process say were skipped, for whatever reason but a pause.
 func (s *server) skipped() (n int) {
 	s.t.Helper()
@@ -22,4 +28,20 @@ func (s *server) skipped() (n int) {
 		}
 	}
 	return n
+}
+
+// counter is what a counter without labels has come to.
+func counter(t *testing.T, rt *runtime.Runtime, name string) float64 {
+	t.Helper()
+	families, err := rt.Metrics().Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"nightshift/api/wire"
 	"nightshift/api/words"
 	"nightshift/jobs"
+	"nightshift/runtime"
 	"nightshift/store"
 )
 
@@ -54,7 +54,7 @@ type backedUp struct {
 func (cmd backupCmd) Run(s *session) error {
 	dest := cmd.Dest
 	if info, err := os.Stat(dest); err == nil && info.IsDir() {
-		dest = filepath.Join(dest, time.Now().UTC().Format("nightshift-20060102T150405Z.db"))
+		dest = filepath.Join(dest, runtime.BackupName(time.Now()))
 	}
 	done, err := cmd.fromServer(s, dest)
 	if noServer(err) {
@@ -306,21 +306,4 @@ func (s *session) printVerified(v *store.Verified) {
 		"audit", fmt.Sprint(v.Counts.Audit),
 		"secrets", words.Clean(strings.Join(v.Counts.Secrets, ", ")),
 	)
-}
-
-// resumeServer ends a drain, and lets a restored database go.
-func (s *session) resumeServer(in wire.Resume) error {
-	c, err := s.client()
-	if err != nil {
-		return err
-	}
-	state, err := c.Resume(s.ctx, in)
-	if err != nil {
-		return err
-	}
-	if n := state.CancelledRuns; n != nil && !s.out.json {
-		s.out.line("%s cancelled.", words.CountOf(*n, "run"))
-	}
-	s.printServer(state)
-	return nil
 }

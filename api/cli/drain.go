@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nightshift/api/wire"
+	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -65,4 +66,21 @@ func attempts(n int) string {
 		return "1 attempt runs"
 	}
 	return fmt.Sprintf("%d attempts run", n)
+}
+
+// resumeServer ends a drain, and lets a restored database go.
+func (s *session) resumeServer(in wire.Resume) error {
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	state, err := c.Resume(s.ctx, in)
+	if err != nil {
+		return err
+	}
+	if n := state.CancelledRuns; n != nil && !s.out.json {
+		s.out.line("%s cancelled.", words.CountOf(*n, "run"))
+	}
+	s.printServer(state)
+	return nil
 }

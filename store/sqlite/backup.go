@@ -35,7 +35,7 @@ func (d *db) Backup(ctx context.Context, dest string, now jobs.Time) (c store.Co
 	return c, nil
 }
 
-// tempPrefix begins the names of copies that are not whole yet; see RemoveCutOff.
+// tempPrefix begins the names of copies that are not whole yet; see removeCutOff.
 const tempPrefix = ".nightshift-copy-"
 
 // tempBeside makes an empty file that nobody else may read.
@@ -131,10 +131,13 @@ func publish(temp, dest string) error {
 
 // explainCopy says in words what keeps a copy from being made.
 func explainCopy(err error) error {
-	switch c := code(err) & 0xff; {
-	case c == lib.SQLITE_FULL:
+	switch {
+	case code(err)&0xff == lib.SQLITE_FULL:
 		return fmt.Errorf("the disk is full: a copy needs about as much room as the database: %w", err)
-	case c == lib.SQLITE_CORRUPT, errors.As(err, new(*damaged)):
+	case isDamage(err), errors.As(err, new(*damaged)):
+		if e := (*explained)(nil); errors.As(err, &e) {
+			err = e.error // what to do is said once
+		}
 		return fmt.Errorf("the database is damaged, and no copy of it would be whole: stop the server, restore the "+
 			"newest backup that nightshift verify finds good: %w", err)
 	}

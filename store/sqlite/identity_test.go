@@ -361,3 +361,39 @@ func inodeText(t *testing.T, path string) string {
 	check(t, err)
 	return fmt.Sprintf(`"inode":%d`, inodeOf(info))
 }
+
+func TestRestoreLeavesWhatIsNoFileAlone(t *testing.T) {
+	backup, folder := backupOf(t, servedFile(t)), t.TempDir()
+	check(t, os.WriteFile(filepath.Join(folder, "mine"), []byte("mine"), 0o600))
+	_, err := Restore(t.Context(), backup, folder, testTime)
+	if err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Errorf("a folder in its place: %v", err)
+	}
+	if got := filesIn(t, folder); got != "mine mine\n" {
+		t.Errorf("the folder holds %q", got)
+	}
+}
+
+// A restore that is killed leaves the file that was there, or the one that is restored, and no gap between.
+func TestRestoreLeavesNoGap(t *testing.T) {
+	path, backup := servedFile(t), backupOf(t, servedFile(t))
+	before, err := os.ReadFile(path)
+	check(t, err)
+	moved, err := moveAside(path, testTime)
+	check(t, err)
+	for _, name := range []string{path, moved} {
+		if after, err := os.ReadFile(name); err != nil || string(after) != string(before) {
+			t.Errorf("killed in between, %s is not what was there: %v", name, err)
+		}
+	}
+	if s, err := Open(t.Context(), path, Config{}); err == nil {
+		s.Close()
+		t.Error("it is served though half of the restore is to come")
+	}
+	r, err := Restore(t.Context(), backup, path, testTime.Add(time.Second))
+	check(t, err)
+	wantHeld(t, "restored again", path, store.HeldBackup)
+	if after, err := os.ReadFile(r.Moved); err != nil || string(after) != string(before) {
+		t.Errorf("what was there is not kept: %v", err)
+	}
+}

@@ -5,11 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"slices"
-	"strings"
-
-	lib "modernc.org/sqlite/lib"
 
 	"nightshift/store"
 )
@@ -25,69 +20,32 @@ type Peeked struct {
 // Peek reads a file that no process serves. It changes nothing, not even the files beside it: SQLite is told that
 // the file cannot change, so it takes no lock and makes no log. The error is why a start would refuse it.
 func Peek(ctx context.Context, path string) (p Peeked, err error) {
-	facts, err := (&db{path: path}).lookAt()
+	d := &db{path: path, driver: "sqlite"}
+	facts, err := d.lookAt()
 	if err == nil {
 		p.Held, err = facts.judge()
 	}
 	if p.Log = facts.log > 0; err != nil || p.Log || facts.empty {
 		return p, err
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
-		"?mode=ro&immutable=1&_pragma=query_only(1)")
-	if err != nil {
+	if p.Schema, err = d.look(ctx); err != nil || p.Schema == 0 {
 		return p, err
 	}
+	db := openFile(path, "mode=ro&immutable=1")
 	defer db.Close()
-	tables, err := tablesOf(ctx, db)
-	if code(err)&0xff == lib.SQLITE_NOTADB {
-		return p, errors.New(notOurs)
-	}
-	if err != nil {
-		return p, fmt.Errorf("read the schema: %w", err)
-	}
-	if len(tables) == 0 {
-		return p, nil
-	}
-	if !slices.Contains(tables, "goose_db_version") {
-		return p, errors.New(notOurs)
-	}
-	err = db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version").Scan(&p.Schema)
-	if err != nil {
-		return p, fmt.Errorf("read the schema's version: %w", err)
-	}
 	for table, query := range map[string]string{
 		"runs":   "SELECT created_at FROM runs ORDER BY seq DESC LIMIT 1",
 		"events": "SELECT at FROM events ORDER BY id DESC LIMIT 1",
 		"audit":  "SELECT at FROM audit ORDER BY id DESC LIMIT 1",
 	} {
-		if !slices.Contains(tables, table) {
-			continue
-		}
 		var at int64
-		switch err := db.QueryRowContext(ctx, query).Scan(&at); {
-		case errors.Is(err, sql.ErrNoRows):
-		case err != nil:
+		err := db.QueryRowContext(ctx, query).Scan(&at)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return p, fmt.Errorf("read the newest of %s: %w", table, err)
 		}
 		p.Newest = max(p.Newest, at)
 	}
 	return p, nil
-}
-
-func tablesOf(ctx context.Context, db *sql.DB) (names []string, err error) {
-	rows, err := db.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
 }
 
 // Version is that of the SQLite that is built in.
@@ -105,16 +63,10 @@ func Version() string {
 }
 
 // Schema is the newest that this program knows.
-func Schema() (newest int64) {
-	files, err := migrations.ReadDir("migrations")
+func Schema() int64 {
+	up, err := newUpgrade(Config{})
 	if err != nil {
 		panic(err) // it is built in
 	}
-	for _, f := range files {
-		var n int64
-		if _, err := fmt.Sscanf(f.Name(), "%d_", &n); err == nil && strings.HasSuffix(f.Name(), ".sql") {
-			newest = max(newest, n)
-		}
-	}
-	return newest
+	return up.newest()
 }

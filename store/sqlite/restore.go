@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -78,16 +77,15 @@ func Restore(ctx context.Context, backup, path string, now jobs.Time) (r Restore
 		return r, fmt.Errorf("%s is damaged (%s): nothing was changed; nightshift verify says more, and other backups "+
 			"may be whole", backup, r.Problems[0].What)
 	}
-	newest, err := newestSchema()
-	if err != nil {
-		return r, err
-	}
-	if r.Schema > newest {
+	if r.Schema > Schema() {
 		return r, fmt.Errorf("%s: %s: nothing was changed", backup, r.Skipped)
 	}
 	real, err := resolve(path)
 	if err != nil {
 		return r, err
+	}
+	if info, err := os.Stat(real); err == nil && !info.Mode().IsRegular() {
+		return r, fmt.Errorf("%s is not a file: give the database's own path with --db; nothing was changed", path)
 	}
 	if real == r.Path {
 		return r, errors.New("the backup is the file itself: nothing was changed")
@@ -124,16 +122,14 @@ func copyWhole(ctx context.Context, from, to string) error {
 		}
 		return err
 	}
-	return withPool(to, "mode=ro&immutable=1", func(p *sql.DB) error { return findDamage(ctx, p, "quick_check") })
+	made := openFile(to, "mode=ro&immutable=1")
+	defer made.Close()
+	return findDamage(ctx, made, "quick_check")
 }
 
-func withPool(path, params string, fn func(*sql.DB) error) error {
-	p := openFile(path, params)
-	defer p.Close()
-	return fn(p)
-}
-
-// moveAside gives a file another name, and its log too, so that they can be opened there.
+// moveAside gives a file another name, and its log too, so that they can be opened there. Its own name it keeps, where
+// the file system has links, until what is restored takes it: whatever is killed in between, no start finds nothing
+// there and begins anew.
 func moveAside(path string, now jobs.Time) (moved string, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		moved = path + ".replaced-" + now.Std().UTC().Format("20060102T150405.000Z")
@@ -147,10 +143,13 @@ func moveAside(path string, now jobs.Time) (moved string, err error) {
 	if !hasLog(path) {
 		_ = os.Remove(path + "-wal") // an empty one
 	}
-	for _, suffix := range []string{"", "-wal"} {
-		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return moved, err
+	if moved != "" && os.Link(path, moved) != nil {
+		if err := os.Rename(path, moved); err != nil {
+			return "", err
 		}
+	}
+	if err := os.Rename(path+"-wal", aside+"-wal"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return moved, err
 	}
 	for _, name := range []string{path + "-shm", notePath(path)} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -20,8 +20,8 @@ func (d *db) look(ctx context.Context) (version int64, err error) {
 	switch {
 	case isThere(d.path + "-journal"):
 		params = "mode=rw" // the file cannot be read before what was cut off is rolled back
-	case !isThere(d.path + "-wal"):
-		params += "&immutable=1" // else reading makes a log
+	case !hasLog(d.path):
+		params += "&immutable=1" // else reading makes a log, or what lies beside an empty one
 	}
 	p := d.pool(params)
 	defer p.Close()

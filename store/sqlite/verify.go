@@ -106,10 +106,7 @@ func (v look) all() error {
 		copied.Path, copied.Size = v.Path, v.Size
 		v.Copy = &copied
 	}
-	newest, err := newestSchema()
-	if err != nil {
-		return err
-	}
+	newest := Schema()
 	switch {
 	case v.Schema > newest:
 		v.Skipped = fmt.Sprintf("the file was written by a newer Nightshift (schema %d, this one knows %d)", v.Schema, newest)
@@ -164,13 +161,4 @@ func (v look) list(pragma, what string) error {
 		v.Problems = append(v.Problems, p)
 	}
 	return err
-}
-
-// newestSchema is the version of the tables that this program makes.
-func newestSchema() (int64, error) {
-	up, err := newUpgrade(Config{})
-	if err != nil {
-		return 0, err
-	}
-	return up.newest(), nil
 }
