@@ -63,6 +63,9 @@ func (cmd backupCmd) Run(s *session) error {
 		}
 		var c store.Copy
 		c, err = s.parts.Files.Backup(s.ctx, cmd.DB, dest, jobs.TimeOf(time.Now()))
+		if err != nil {
+			err = fmt.Errorf("no server answers at %s (--server names another), and without one: %w", s.remote.Server, err)
+		}
 		done = backedUp{dest, c.Size, c.AsOf}
 	}
 	if err != nil {
