@@ -229,4 +229,9 @@ func TestHeadAnswersAsGetDoesWithoutTheBody(t *testing.T) {
 		}
 	}
 	ts.call("HEAD", "/v1/jobs", "", "Authorization", "").want(401)
+	// None is made for it.
+	h := ts.call("HEAD", "/v1/backup", "").want(200).header
+	if h.Get("Content-Type") != "application/vnd.sqlite3" || h.Get("Nightshift-As-Of") != "" || h.Get("Content-Length") != "" {
+		t.Errorf("HEAD of a backup: %v", h)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -124,6 +125,11 @@ func resume(c *call) error {
 
 // getBackup writes a copy beside the others, which only this answer has, and sends it.
 func getBackup(c *call) error {
+	h := c.Response().Header()
+	h.Set("Content-Type", backupMedia)
+	if c.Request().Method == http.MethodHead { // none is made to say how large it would be
+		return c.NoContent(200)
+	}
 	f, copied, err := c.s.rt.Backup(c.ctx())
 	if full := (*runtime.NoRoomError)(nil); errors.As(err, &full) {
 		return refuse(probFull, "%s", full.Error())
@@ -132,8 +138,6 @@ func getBackup(c *call) error {
 		return err
 	}
 	defer f.Close()
-	h := c.Response().Header()
-	h.Set("Content-Type", backupMedia)
 	h.Set("Content-Length", strconv.FormatInt(copied.Size, 10))
 	h.Set("Content-Disposition", `attachment; filename="`+runtime.BackupName(copied.AsOf.Std())+`"`)
 	h.Set("Nightshift-As-Of", copied.AsOf.String())

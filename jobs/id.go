@@ -90,6 +90,9 @@ func (id ID) Seq() int64 {
 	return n<<12 | int64(id[6]&0x0f)<<8 | int64(id[7])
 }
 
+// Time is when the id was given, by the clock of then or later: ids never go back.
+func (id ID) Time() Time { return Time(id.Seq() >> 12) }
+
 // Tail is the other half: the variant and 62 random bits.
 func (id ID) Tail() int64 {
 	var n int64

@@ -32,6 +32,11 @@ const (
 	shrinkPages = 2048
 	shrinkLeast = 16
 	shrinkFor   = 10 * time.Second
+
+	// leapLeast is by how much the wall clock must be ahead of what was to be expected for pruning not to follow it at
+	// once, and leapFor how long it does not.
+	leapLeast = 24 * time.Hour
+	leapFor   = time.Hour
 )
 
 // prune deletes what is past its time, or is too much, and gives the space of the file back: of runs each five seconds
@@ -41,6 +46,7 @@ func (r *Runtime) prune() {
 	defer round.Stop()
 	sh := &shrinker{r: r, pages: 4 * shrinkLeast}
 	looked := time.Duration(0) // clock.ran of the last round
+	age := ageClock{at: jobs.IDOf(r.floor, 0).Time()}
 	for n := 1; ; n++ {
 		select {
 		case <-r.stopping.Done():
@@ -52,18 +58,47 @@ func (r *Runtime) prune() {
 			continue
 		}
 		looked = r.clock.ran()
-		r.pruneRound(n%pruneBrief != 0)
+		now, leap := age.now(r.Now(), looked)
+		if leap > 0 {
+			r.log.Warn("the clock is far ahead of the newest run, or was set: nothing is pruned for its age until it was so for an hour",
+				"by", leap.Round(time.Second), "now", r.Now())
+		}
+		r.pruneRound(now, n%pruneBrief != 0)
 		sh.shrink()
 	}
 }
 
+// ageClock is what ages are measured by. A clock that was set ahead by mistake would have all history pruned within
+// seconds, and such clocks are mostly set right again soon: so it follows a leap late.
+type ageClock struct {
+	at    jobs.Time
+	ran   time.Duration // clock.ran at that time
+	leapt time.Duration // clock.ran when the wall clock was found to be ahead; 0: it is not
+}
+
+// now is the time to measure ages by, and how far the wall clock was found to have leapt just now; 0: it has not.
+func (a *ageClock) now(wall jobs.Time, ran time.Duration) (at jobs.Time, leap time.Duration) {
+	at = a.at.Add(ran - a.ran)
+	ahead := wall.Sub(at)
+	switch {
+	case a.at == 0 || ahead < leapLeast:
+		at, a.leapt = wall, 0
+	case a.leapt == 0:
+		a.leapt, leap = ran, ahead
+	case ran-a.leapt >= leapFor:
+		at, a.leapt = wall, 0
+	}
+	a.at, a.ran = at, ran
+	return at, leap
+}
+
 // pruneRound goes through all once, in steps that let others write in between.
-func (r *Runtime) pruneRound(brief bool) {
+func (r *Runtime) pruneRound(now jobs.Time, brief bool) {
 	began := time.Now()
 	for {
 		step := time.Now()
 		out, err := r.store.Prune(r.stopping, store.PruneStep{
-			Now: r.Now(), Limit: pruneRows, Enough: slice(pruneSlice), Most: r.cfg.Keep, Brief: brief,
+			Now: now, Limit: pruneRows, Enough: slice(pruneSlice), Most: r.cfg.Keep, Brief: brief,
 		})
 		if r.wroteIdle(err) != nil {
 			if r.stopping.Err() == nil {

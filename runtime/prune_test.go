@@ -95,3 +95,53 @@ func TestRunsGoSoonAfterTheirTime(t *testing.T) {
 		s.stop()
 	})
 }
+
+// A clock that is set years ahead by mistake does not cost the history, if it is set right within the hour; where it
+// stays, ages are measured by it from then on. F22
+func TestClockThatLeapsAheadPrunesNothingAtOnce(t *testing.T) {
+	const years = 10 * 365 * 24 * time.Hour
+	for _, c := range []struct {
+		name    string
+		started bool // with that clock, not when it is set
+		back    bool
+	}{
+		{"set and set right", false, true},
+		{"set for good", false, false},
+		{"started with it and set right", true, true},
+		{"started with it for good", true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var clock settable
+				s := newServer(t, succeed)
+				s.wall(&clock)
+				s.put(webhookJob)
+				s.rt.Start()
+				id := s.submit(jobs.Request{Job: "a"})
+				gone := func() bool {
+					_, err := s.st.Run(context.Background(), id)
+					return err != nil
+				}
+				until(minutes(2))
+				if c.started {
+					s.stop()
+					clock.set(years)
+					s.serveWith(&clock)
+				}
+				clock.set(years)
+				until(minutes(55))
+				if gone() {
+					t.Fatal("the run is gone before the clock was ahead for an hour")
+				}
+				if c.back {
+					clock.set(0)
+				}
+				until(minutes(70))
+				if gone() == c.back {
+					t.Errorf("after more than an hour the run is gone: %t, want %t", gone(), !c.back)
+				}
+				s.stop()
+			})
+		})
+	}
+}

@@ -92,8 +92,9 @@ type Runtime struct {
 	draining   atomic.Bool
 	restored   atomic.Pointer[store.Restored] // the file is held; nil: it is not
 	resuming   sync.Mutex
-	begun      bool // Start was called
-	keepTold   bool // tellOver was called
+	begun      bool  // Start was called
+	keepTold   bool  // tellOver was called
+	floor      int64 // Seq of the newest run there ever was when the process began; 0: there was none
 	diskFull   atomic.Bool
 	clock      clock
 	heartbeat  time.Duration // how often the dispatcher shows that it is well though nothing is due
@@ -151,8 +152,8 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 		cfg: cfg, store: cfg.Store, log: cfg.Log, ids: jobs.NewIDs(floor, random64),
 		poke: make(chan struct{}, 1), tickPoke: make(chan struct{}, 1), beats: make(chan struct{}, 1), synced: make(chan struct{}),
 		fatal: make(chan error, 1), heartbeat: heartbeat,
-		houseEvery: houseEvery,
-		base:       context.WithoutCancel(ctx),
+		houseEvery: houseEvery, floor: floor,
+		base: context.WithoutCancel(ctx),
 	}
 	r.store.UseIDs(r.ids)
 	r.clock.begin(cfg.Uptime, time.Now())

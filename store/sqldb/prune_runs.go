@@ -170,9 +170,6 @@ func (p *runPruner) look(ctx context.Context, db DB, limit int) (end bool, err e
 // firstAt is the least number of a run that was made then.
 func firstAt(t jobs.Time) int64 { return int64(max(t, 0)) << 12 }
 
-// madeAt is when a run was made, as its id has it.
-func madeAt(id jobs.ID) jobs.Time { return jobs.Time(id.Seq() >> 12) }
-
 // next is where there may be something to prune: after from, before another. Runs from old on are too young.
 func (p *runPruner) next(now jobs.Time, old int64) (from, before int64, some bool) {
 	i, _ := slices.BinarySearchFunc(p.stretches, p.at+1, func(s stretch, at int64) int { return cmp.Compare(s.last, at) })
@@ -226,7 +223,7 @@ func (e *prunedRun) read(r Row) {
 func (p *runPruner) outlived(tx Tx, e *prunedRun, k *keeping, now jobs.Time) (at jobs.Time, goes bool, err error) {
 	// Ids hold the time of creation, so what is too young to have been kept long enough is not looked at; but what the
 	// clock gave an id in the future is.
-	if made := madeAt(e.id); made <= now && made > now.Add(-k.shortest()) {
+	if made := e.id.Time(); made <= now && made > now.Add(-k.shortest()) {
 		return made.Add(k.shortest()), false, nil
 	}
 	switch at = e.outlivedAt(&k.Retention); {
@@ -244,7 +241,7 @@ func (p *runPruner) outlived(tx Tx, e *prunedRun, k *keeping, now jobs.Time) (at
 		at = now.Add(k.shortest())
 	}
 	if len(p.stretches) > fewStretches {
-		at = max(at, now.Add(min(now.Sub(madeAt(e.id))/lookLater, lookAgain)))
+		at = max(at, now.Add(min(now.Sub(e.id.Time())/lookLater, lookAgain)))
 	}
 	return at, false, nil
 }

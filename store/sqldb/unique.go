@@ -121,13 +121,10 @@ func (r *standingRun) standsFor(u *jobs.UniqueRun, now jobs.Time) (jobs.Time, bo
 	case u.While == jobs.WhileActive:
 		return 0, r.State != 0 && !r.State.Terminal()
 	case r.State == 0:
-		until = min(r.kept, timeOf(r.ID).Add(u.For.Std()))
+		until = min(r.kept, r.ID.Time().Add(u.For.Std()))
 	}
 	return until, now < until
 }
-
-// timeOf is when an id was made.
-func timeOf(id jobs.ID) jobs.Time { return jobs.Time(id.Seq() >> 12) }
 
 // keepUnique gives a new run the key.
 func keepUnique(tx Tx, job *jobRow, u *jobs.UniqueRun, run *jobs.Run) error {
