@@ -6,10 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
+	"nightshift/api/cli/importer"
 	"nightshift/api/wire"
-	"nightshift/api/words"
 	"nightshift/jobs"
 )
 
@@ -21,23 +20,9 @@ type importCmd struct {
 // maxImport is how much of a file is read, in bytes: those that are written by hand are far smaller.
 const maxImport = 1 << 20
 
-// unusable is what cannot be imported at all, by line.
-type unusable struct {
-	file         string
-	line, column int // column 0: the whole line
-	msg          string
-}
-
-func (e *unusable) Error() string {
-	if e.column > 0 {
-		return fmt.Sprintf("%s:%d:%d: %s", e.file, e.line, e.column, e.msg)
-	}
-	return fmt.Sprintf("%s:%d: %s", e.file, e.line, e.msg)
-}
-
 // importFile reads a file, has it imported, and prints what came of it: the job file on the standard
 // output, what is to be looked at on the other.
-func (s *session) importFile(path string, do func(name string, data []byte) (*imported, error)) error {
+func (s *session) importFile(path string, do func(name string, data []byte) (*importer.Imported, error)) error {
 	name, data, err := readImport(path, os.Stdin)
 	if err != nil {
 		return err
@@ -46,7 +31,7 @@ func (s *session) importFile(path string, do func(name string, data []byte) (*im
 	if err != nil {
 		return usageError{err}
 	}
-	file, err := jobs.ParseFile("imported", made.text)
+	file, err := jobs.ParseFile("imported", made.Text)
 	if err != nil {
 		return fmt.Errorf("what was imported is no job file, and that is a mistake of this program: %w", err)
 	}
@@ -56,10 +41,10 @@ func (s *session) importFile(path string, do func(name string, data []byte) (*im
 			out.Jobs = append(out.Jobs, j.Document())
 		}
 		s.out.value(&out)
-	} else if _, err := s.out.w.Write(made.text); err != nil {
+	} else if _, err := s.out.w.Write(made.Text); err != nil {
 		return err
 	}
-	made.summary(s.stderr, name, len(file.Jobs))
+	made.Summary(s.stderr, name, len(file.Jobs))
 	return nil
 }
 
@@ -87,42 +72,10 @@ func readImport(path string, stdin io.Reader) (name string, data []byte, err err
 	return name, data, nil
 }
 
-// summary says what came of a file, and where to look.
-func (m *imported) summary(w io.Writer, name string, made int) {
-	lost := 0
-	for _, n := range m.notes {
-		if n.lost {
-			lost++
-		}
+// checkPrefix says what is wrong with the flag.
+func checkPrefix(prefix string) error {
+	if prefix != "" && (!jobs.ValidName(prefix) || len(prefix) > 30) {
+		return usage("--prefix: want up to 30 of a-z, 0-9, \".\", \"_\" and \"-\", beginning with a letter or a digit")
 	}
-	text := name + ": " + words.CountOf(made, "job")
-	if lost > 0 {
-		text += ", " + words.CountOf(lost, m.noun) + " not carried over"
-	}
-	if rest := len(m.notes) - lost; rest > 0 {
-		text += ", " + words.CountOf(rest, "note")
-	}
-	if len(m.notes) > 0 {
-		text += ", which stand as comments in the file too:"
-	}
-	fmt.Fprintln(w, words.Clean(text))
-	const most = 50
-	for i, n := range m.notes {
-		if i == most {
-			fmt.Fprintf(w, "  and %d more\n", len(m.notes)-most)
-			break
-		}
-		fmt.Fprintln(w, "  "+words.Clean(n.String()))
-	}
-}
-
-// firstNotes are the first few of what was not carried over, for an error.
-func (m *imported) firstNotes(name string) error {
-	var all []string
-	for _, n := range m.notes {
-		if n.lost && len(all) < 10 {
-			all = append(all, (&unusable{file: name, line: n.line, msg: n.text}).Error())
-		}
-	}
-	return errors.New(strings.Join(all, "\n"))
+	return nil
 }

@@ -1,282 +1,96 @@
 package cli
 
 import (
-	"bytes"
-	"fmt"
-	"regexp"
-	"slices"
+	"os"
+	"os/user"
+	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
+	"nightshift/api/cli/importer"
 	"nightshift/jobs"
 )
 
-// maxImportedJobs is how many a job file may hold.
-const maxImportedJobs = 10_000
-
-// crontab is a crontab that is imported.
-type crontab struct {
-	name   string // of the file, in messages
-	system bool   // it has a user column
-	prefix string // of the jobs' names
-
-	zone     string // of the machine, "": not known
-	zoneFrom string // where that is known from
-	home     string // of a user crontab's owner, "": not known
-	homeFrom string
-	homeOf   func(user string) string // "": not known
-
-	lines []cronLine
-	names map[int]string // of jobs, by line
-	out   importWriter
-	cronSettings
-
-	carriage int  // the first line that ends with \r\n
-	openEnd  bool // the last line does not end
-
-	hasUsers, hasReboot, hasZones bool
-	mails                         []mailTo // of MAILTO, in order
-	mailed                        bool     // an alert is made for some of them
+type importCrontabCmd struct {
+	File     string `arg:"" help:"The crontab; - is the standard input."`
+	System   bool   `help:"It has a user before each command, as /etc/crontab and the files in /etc/cron.d have, where it is known."`
+	Timezone string `placeholder:"ZONE" help:"The zone of lines without CRON_TZ; left out: that of this machine."`
+	Home     string `placeholder:"DIR" help:"The home of the crontab's owner, where commands start; left out: yours, and of a system crontab each user's."`
+	Prefix   string `placeholder:"TEXT" help:"What the names of the jobs begin with."`
 }
 
-// cronLine is a line of a crontab.
-type cronLine struct {
-	text  string // without blanks before it and the line end
-	sort  cronSort
-	entry cronEntry
-	wrong error    // why cron would not take it
-	about []string // of an entry: the comment above it
-	spent bool     // a comment that became a description
+// Help says how a crontab is moved.
+func (importCrontabCmd) Help() string {
+	return `Prints a job file with a job for each line. What it cannot carry over stands there as a comment, with the
+reason, and is told on the standard error. It asks no server and changes nothing.
+
+  crontab -l | nightshift import crontab - >jobs.yaml
+  nightshift import crontab /etc/cron.d/backup >backup.yaml
+  nightshift apply -f jobs.yaml --dry-run`
 }
 
-type cronSort int
-
-const (
-	cronBlank cronSort = iota
-	cronComment
-	cronEnv
-	cronCommand
-	cronWrong
-)
-
-// run imports a crontab.
-func (c *crontab) run(data []byte) (*imported, error) {
-	if err := c.read(data); err != nil {
-		return nil, err
+// Run prints the job file.
+func (cmd importCrontabCmd) Run(s *session) error {
+	c := importer.Crontab{
+		System: cmd.System || isSystemCrontab(cmd.File), Prefix: cmd.Prefix, Home: cmd.Home, HomeFrom: "--home",
+		Zone: cmd.Timezone, ZoneFrom: "--timezone", HomeOf: homeOf,
 	}
-	count := 0
-	for i := range c.lines {
-		if c.lines[i].sort == cronCommand {
-			count++
-		}
-		if count > maxImportedJobs {
-			return nil, &unusable{c.name, i + 1, 0, fmt.Sprintf("want at most %d lines that run a command, as a job file "+
-				"holds no more jobs: split it", maxImportedJobs)}
+	if cmd.Home != "" && !filepath.IsAbs(cmd.Home) {
+		return usage("--home: want an absolute path")
+	}
+	if err := checkPrefix(cmd.Prefix); err != nil {
+		return err
+	}
+	if c.Zone == "" {
+		c.Zone, c.ZoneFrom = machineZone("/etc")
+	}
+	if _, err := jobs.LoadZone(c.Zone); err != nil {
+		return usage("%s: %w", c.ZoneFrom, err)
+	}
+	if c.Home == "" && !c.System {
+		c.Home, c.HomeFrom = filepath.Clean("/"+os.Getenv("HOME")), "HOME where this was imported"
+		if os.Getenv("HOME") == "" {
+			c.Home = ""
 		}
 	}
-	c.describe()
-	c.nameJobs()
-	c.cronSettings = cronSettings{env: map[string]string{}, zone: c.zone, home: c.home}
-	c.out.defaults = c.defaults()
-	for i := range c.lines {
-		c.write(i)
-		if c.out.body.Len() > jobs.MaxFile {
-			return nil, fmt.Errorf("%s: what comes of it is larger than a job file may be: split it", c.name)
+	return s.importFile(cmd.File, func(name string, data []byte) (*importer.Imported, error) {
+		c.Name = name
+		return c.Run(data)
+	})
+}
+
+// isSystemCrontab goes by the path alone: the word behind the fields tells nothing.
+func isSystemCrontab(path string) bool {
+	full, err := filepath.Abs(path)
+	return path != "-" && err == nil && (full == "/etc/crontab" || filepath.Dir(full) == "/etc/cron.d")
+}
+
+func homeOf(name string) string {
+	if u, err := user.Lookup(name); err == nil && filepath.IsAbs(u.HomeDir) {
+		return u.HomeDir
+	}
+	return ""
+}
+
+// machineZone is the name of the zone that a machine keeps in /etc, and where it says so.
+func machineZone(etc string) (zone, from string) {
+	localtime := filepath.Join(etc, "localtime")
+	if to, err := filepath.EvalSymlinks(localtime); err == nil {
+		if _, name, ok := strings.Cut(to, "/zoneinfo/"); ok && knownZone(name) {
+			return name, "this machine, /etc/localtime"
 		}
 	}
-	c.writeAlerts()
-	c.writeHead()
-	made := &imported{text: c.out.file(), notes: c.out.notes, noun: "line"}
-	if lost := slices.ContainsFunc(made.notes, func(n importNote) bool { return n.lost }); lost && c.out.jobs == 0 {
-		return nil, made.firstNotes(c.name)
-	}
-	return made, nil
-}
-
-// read cuts the file into lines.
-func (c *crontab) read(data []byte) error {
-	text := strings.TrimPrefix(string(data), "\ufeff")
-	if i := strings.IndexByte(text, 0); i >= 0 {
-		return &unusable{
-			file: c.name, line: 1 + strings.Count(text[:i], "\n"),
-			msg: "it holds a NUL byte: want a text file in UTF-8",
+	if text, err := os.ReadFile(filepath.Join(etc, "timezone")); err == nil {
+		if name := strings.TrimSpace(string(text)); knownZone(name) {
+			return name, "this machine, /etc/timezone"
 		}
 	}
-	for line := range strings.Lines(text) {
-		line, ended := strings.CutSuffix(line, "\n")
-		c.openEnd = !ended
-		if strings.HasSuffix(line, "\r") && c.carriage == 0 {
-			c.carriage = len(c.lines) + 1
-		}
-		line = strings.TrimRight(line, "\r")
-		c.lines = append(c.lines, c.classify(strings.TrimLeft(line, blanks)))
+	if _, err := os.Lstat(localtime); err == nil {
+		return "UTC", ""
 	}
-	return nil
+	return "UTC", "this machine, which has no /etc/localtime"
 }
 
-func (c *crontab) classify(text string) cronLine {
-	l := cronLine{text: text}
-	switch {
-	case strings.Trim(text, cSpace) == "":
-		l.sort = cronBlank
-		return l
-	case text[0] == '#':
-		l.sort = cronComment
-		return l
-	}
-	if _, _, ok := parseEnv(text); ok {
-		l.sort = cronEnv
-		return l
-	}
-	l.sort = cronCommand
-	if l.entry, l.wrong = parseCronEntry(text, c.system); l.wrong == nil && !utf8.ValidString(text) {
-		l.wrong = fmt.Errorf("it is not UTF-8, which a job file has to be")
-	}
-	if l.wrong != nil {
-		l.sort = cronWrong
-	}
-	return l
-}
-
-// columnHead is the comment that names the columns, as crontab writes it into new files.
-var columnHead = regexp.MustCompile(`(?i)^\W*m(in(ute)?s?)?\W+h(ours?|r)?\W.*command\W*$`)
-
-// describe makes the comments right above a line its description. Lines that are commented out, and
-// the names of the columns, are none.
-func (c *crontab) describe() {
-	var above []int
-	for i := range c.lines {
-		l := &c.lines[i]
-		switch {
-		case l.sort == cronComment && c.isText(l.text):
-			above = append(above, i)
-			continue
-		case l.sort == cronCommand:
-			c.describeBy(l, above)
-		}
-		above = nil
-	}
-}
-
-func (c *crontab) describeBy(l *cronLine, above []int) {
-	var about []string
-	for _, i := range above {
-		text := strings.Trim(strings.TrimLeft(c.lines[i].text, "#"), cSpace+"-=*#")
-		if text != "" {
-			about = append(about, escaped(text))
-		}
-	}
-	if len(about) == 0 || len(strings.Join(about, " ")) > jobs.MaxDescription {
-		return
-	}
-	l.about = about
-	for _, i := range above {
-		c.lines[i].spent = true
-	}
-}
-
-// isText reports whether a comment is one for people.
-func (c *crontab) isText(comment string) bool {
-	text := strings.TrimLeft(strings.TrimLeft(comment, "#"), blanks)
-	if columnHead.MatchString(text) {
-		return false
-	}
-	if _, err := parseCronEntry(text, c.system); err == nil {
-		return false
-	}
-	name, _, ok := parseEnv(text)
-	return !ok || strings.ContainsAny(name, cSpace) || name != strings.ToUpper(name)
-}
-
-// nameJobs names the jobs by their commands.
-func (c *crontab) nameJobs() {
-	var at []int
-	var wanted, of []string
-	for i, l := range c.lines {
-		if l.sort != cronCommand {
-			continue
-		}
-		command, _ := splitPercent(l.entry.command)
-		at = append(at, i)
-		wanted = append(wanted, c.prefix+commandName(command))
-		of = append(of, l.entry.schedule+"\x00"+l.entry.user+"\x00"+l.entry.command)
-	}
-	c.names = map[int]string{}
-	for i, name := range namesakes(wanted, of) {
-		c.names[at[i]] = name
-	}
-}
-
-// write writes what comes of a line.
-func (c *crontab) write(i int) {
-	l := &c.lines[i]
-	switch l.sort {
-	case cronBlank:
-		c.out.space()
-	case cronComment:
-		if !l.spent {
-			c.out.begin()
-			c.out.body.WriteString(strings.TrimRight(jobIndent+escaped(l.text), blanks) + "\n")
-		}
-	case cronEnv:
-		c.set(i)
-	case cronCommand:
-		c.writeJob(i)
-	case cronWrong:
-		c.out.lose(i+1, []string{l.text}, l.wrong.Error())
-	}
-}
-
-// writeJob writes the job of a line, or why there is none.
-func (c *crontab) writeJob(i int) {
-	l := &c.lines[i]
-	text := c.job(i)
-	why := ""
-	if c.badZone != "" && l.entry.schedule != "@reboot" {
-		why = "CRON_TZ before it: " + c.badZone
-	} else {
-		why = c.out.refused(text)
-	}
-	if why != "" {
-		c.out.lose(i+1, append(slices.Clone(l.about), l.text), why)
-		return
-	}
-	c.fileHints(i)
-	c.hints(i)
-	c.out.job(text)
-	c.hasUsers = c.hasUsers || l.entry.user != ""
-	c.hasReboot = c.hasReboot || l.entry.schedule == "@reboot"
-	if mail := c.env["MAILTO"]; mailLabel(mail) &&
-		!slices.ContainsFunc(c.mails, func(m mailTo) bool { return m.text == mail }) {
-		c.mails = append(c.mails, mailTo{i + 1, mail})
-	}
-}
-
-// job is the text of a line's job.
-func (c *crontab) job(i int) []byte {
-	l := &c.lines[i]
-	var text bytes.Buffer
-	text.WriteString(jobIndent + yamlKey(c.names[i]) + ":\n")
-	inner := jobIndent + "  "
-	if len(l.about) > 0 {
-		yaml(&text, inner, map[string]string{"description": strings.Join(l.about, "\n")})
-	}
-	if mail := c.env["MAILTO"]; mailLabel(mail) {
-		yaml(&text, inner, map[string]any{"labels": map[string]string{"mailto": mail}})
-	}
-	yaml(&text, inner, map[string]any{"script": c.script(&l.entry)})
-	if !l.entry.never {
-		yaml(&text, inner, map[string]any{"schedules": []jobs.Schedule{c.schedule(&l.entry)}})
-	}
-	yaml(&text, inner, map[string]any{"resolve_on_success": true})
-	return text.Bytes()
-}
-
-// schedule is when a line runs its command.
-func (c *crontab) schedule(e *cronEntry) jobs.Schedule {
-	s := jobs.Schedule{Cron: e.schedule, Overlap: jobs.OverlapAllow, Spread: c.spread}
-	if s.Timezone = c.cronSettings.zone; s.Cron == "@reboot" {
-		s.Timezone, s.Spread = "", nil
-	}
-	return s
+func knownZone(name string) bool {
+	_, err := jobs.LoadZone(name)
+	return name != "" && err == nil
 }

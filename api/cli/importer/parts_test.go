@@ -1,8 +1,6 @@
-package cli
+package importer
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -136,11 +134,11 @@ func TestNamesStayWhenLinesMove(t *testing.T) {
 		for _, i := range order {
 			text += lines[i] + "\n"
 		}
-		made, err := testCrontab("x", false).run([]byte(text))
+		made, err := testCrontab("x", false).Run([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := jobs.ParseFile("x", made.text)
+		file, err := jobs.ParseFile("x", made.Text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,50 +170,6 @@ func TestScriptsOfOddShellsAreHandedTheCommand(t *testing.T) {
 		interpreter, source := cronScript(c.shell, c.command)
 		if interpreter != c.interpreter || source != c.source {
 			t.Errorf("%s %s: %s %q", c.shell, c.command, interpreter, source)
-		}
-	}
-}
-
-func TestTheMachineSaysItsZone(t *testing.T) {
-	etc := t.TempDir()
-	check := func(zone, from string) {
-		t.Helper()
-		if z, f := machineZone(etc); z != zone || !strings.HasPrefix(f, from) || (from == "") != (f == "") {
-			t.Errorf("%s, %q; want %s, %q", z, f, zone, from)
-		}
-	}
-	check("UTC", "this machine, which has no")
-	zones := filepath.Join(t.TempDir(), "zoneinfo", "Europe")
-	if err := os.MkdirAll(zones, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	put := func(path, text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(filepath.Join(etc, "localtime"), "TZif")
-	check("UTC", "")
-	put(filepath.Join(etc, "timezone"), "Mars/Base\n")
-	check("UTC", "")
-	put(filepath.Join(etc, "timezone"), "Asia/Tokyo\n")
-	check("Asia/Tokyo", "this machine, /etc/timezone")
-	put(filepath.Join(zones, "Berlin"), "TZif")
-	_ = os.Remove(filepath.Join(etc, "localtime"))
-	if err := os.Symlink(filepath.Join(zones, "Berlin"), filepath.Join(etc, "localtime")); err != nil {
-		t.Fatal(err)
-	}
-	check("Europe/Berlin", "this machine, /etc/localtime")
-}
-
-func TestSystemCrontabsAreKnownByTheirPlaceAlone(t *testing.T) {
-	for path, want := range map[string]bool{
-		"/etc/crontab": true, "/etc/cron.d/x": true, "/etc/cron.d/../crontab": true, "-": false, "/tmp/etc/crontab": false,
-		"/etc/cron.d/x/y": false, "/var/spool/cron/crontabs/ada": false,
-	} {
-		if isSystemCrontab(path) != want {
-			t.Error(path)
 		}
 	}
 }

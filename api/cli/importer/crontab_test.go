@@ -1,4 +1,4 @@
-package cli
+package importer
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ import (
 var update = flag.Bool("update", false, "write what the importers give into testdata")
 
 // testCrontab is an importer on a machine that is known.
-func testCrontab(name string, system bool) *crontab {
+func testCrontab(name string, system bool) *Crontab {
 	homes := map[string]string{"root": "/root", "www-data": "/var/www", "logcheck": "/var/lib/logcheck"}
-	c := &crontab{
-		name: name, system: system, zone: "Europe/Berlin", zoneFrom: "this machine, /etc/localtime",
-		homeOf: func(user string) string { return homes[user] },
+	c := &Crontab{
+		Name: name, System: system, Zone: "Europe/Berlin", ZoneFrom: "this machine, /etc/localtime",
+		HomeOf: func(user string) string { return homes[user] },
 	}
 	if !system {
-		c.home, c.homeFrom = "/home/ada", "--home"
+		c.Home, c.HomeFrom = "/home/ada", "--home"
 	}
 	return c
 }
@@ -31,12 +31,12 @@ func testCrontab(name string, system bool) *crontab {
 func TestImportedCrontabsAreJobFilesWithComments(t *testing.T) {
 	for _, name := range []string{"home", "system", "hostile", "windows", "empty"} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("testdata", "import", name+".crontab")
+			path := filepath.Join("testdata", name+".crontab")
 			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := testCrontab(name+".crontab", name == "system").run(data)
+			made, err := testCrontab(name+".crontab", name == "system").Run(data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,17 +46,17 @@ func TestImportedCrontabsAreJobFilesWithComments(t *testing.T) {
 }
 
 // golden compares a job file and the notes on it with what is kept.
-func golden(t *testing.T, path string, made *imported) {
+func golden(t *testing.T, path string, made *Imported) {
 	t.Helper()
-	file, err := jobs.ParseFile("imported", made.text)
+	file, err := jobs.ParseFile("imported", made.Text)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, made.text)
+		t.Fatalf("%v\n%s", err, made.Text)
 	}
 	var got bytes.Buffer
-	got.Write(made.text)
+	got.Write(made.Text)
 	got.WriteString("# --- the summary:\n")
 	var summary bytes.Buffer
-	made.summary(&summary, filepath.Base(path), len(file.Jobs))
+	made.Summary(&summary, filepath.Base(path), len(file.Jobs))
 	for line := range strings.Lines(summary.String()) {
 		got.WriteString("# " + line)
 	}
@@ -82,7 +82,7 @@ func TestImportRefusesWhatIsOfNoUse(t *testing.T) {
 		strings.Repeat("* * * * * a\n", 10_001):  "x:10001: want at most 10000 lines",
 		"\n\n0 0 L * * /bin/last\n# a comment\n": "x:3: cron cannot read \"L\" as day of the month: want a number from 1 to 31",
 	} {
-		_, err := testCrontab("x", false).run([]byte(text))
+		_, err := testCrontab("x", false).Run([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
@@ -90,15 +90,15 @@ func TestImportRefusesWhatIsOfNoUse(t *testing.T) {
 }
 
 func TestThoseInMAILTOAreTold(t *testing.T) {
-	made, err := testCrontab("x", true).run([]byte("MAILTO=ops@example.com\n0 1 * * * root /bin/x\n" +
+	made, err := testCrontab("x", true).Run([]byte("MAILTO=ops@example.com\n0 1 * * * root /bin/x\n" +
 		"MAILTO=ops@example.com,root\n0 2 * * * root /bin/mail ops@example.com,root\nMAILTO=\n0 3 * * * root /bin/y\n" +
 		"MAILTO=<a>\n0 4 * * * root /bin/z\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := jobs.ParseFile("x", made.text)
+	file, err := jobs.ParseFile("x", made.Text)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, made.text)
+		t.Fatalf("%v\n%s", err, made.Text)
 	}
 	got := ""
 	for _, a := range file.Alerts {
@@ -112,14 +112,14 @@ func TestThoseInMAILTOAreTold(t *testing.T) {
 mail-ops-example.com-root: labels.mailto == "ops@example.com,root" to ops@example.com, root@localhost on run.failed, run.recovered
 `
 	if got != want {
-		t.Errorf("alerts are\n%s\nwant\n%s\n%s", got, want, made.text)
+		t.Errorf("alerts are\n%s\nwant\n%s\n%s", got, want, made.Text)
 	}
 	for _, text := range []string{
 		"MAILTO=ops@example.com,root names a mailbox of this machine", "MAILTO=<a>: nobody is told, since mail.to[0]",
 		"The server sends by its --smtp", "    resolve_on_success: true\n",
 	} {
-		if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(string(made.text), "#", "")), " "), strings.TrimSpace(text)) {
-			t.Errorf("%q is not in\n%s", text, made.text)
+		if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(string(made.Text), "#", "")), " "), strings.TrimSpace(text)) {
+			t.Errorf("%q is not in\n%s", text, made.Text)
 		}
 	}
 	for _, j := range file.Jobs {
@@ -130,7 +130,7 @@ mail-ops-example.com-root: labels.mailto == "ops@example.com,root" to ops@exampl
 }
 
 func FuzzImportCrontab(f *testing.F) {
-	files, err := filepath.Glob("testdata/import/*.crontab")
+	files, err := filepath.Glob("testdata/*.crontab")
 	if err != nil || len(files) == 0 {
 		f.Fatal(err, len(files))
 	}
@@ -146,13 +146,13 @@ func FuzzImportCrontab(f *testing.F) {
 	}
 	f.Add([]byte("A=%\n* * * * * a%b\\%c%\n0 0 30 2 * x\nMAILTO=é,ü\n@daily x #\"'\n"), false)
 	f.Fuzz(func(t *testing.T, data []byte, system bool) {
-		made, err := testCrontab("x", system).run(data)
+		made, err := testCrontab("x", system).Run(data)
 		if err != nil {
 			return
 		}
-		file, err := jobs.ParseFile("x", made.text)
+		file, err := jobs.ParseFile("x", made.Text)
 		if err != nil {
-			t.Fatalf("%v\n%s", err, made.text)
+			t.Fatalf("%v\n%s", err, made.Text)
 		}
 		for _, j := range file.Jobs {
 			for _, s := range j.Schedules {
@@ -161,8 +161,8 @@ func FuzzImportCrontab(f *testing.F) {
 				}
 			}
 		}
-		again, err := testCrontab("x", system).run(data)
-		if err != nil || !bytes.Equal(made.text, again.text) {
+		again, err := testCrontab("x", system).Run(data)
+		if err != nil || !bytes.Equal(made.Text, again.Text) {
 			t.Error("the same file gives another the second time")
 		}
 	})

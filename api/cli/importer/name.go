@@ -1,4 +1,4 @@
-package cli
+package importer
 
 import (
 	"fmt"
@@ -7,20 +7,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"nightshift/jobs"
 )
 
 // maxImportedName leaves room for a prefix and for what tells alike names apart.
 const maxImportedName = 60
-
-// checkPrefix says what is wrong with the flag.
-func checkPrefix(prefix string) error {
-	if prefix != "" && (!jobs.ValidName(prefix) || len(prefix) > 30) {
-		return usage("--prefix: want up to 30 of a-z, 0-9, \".\", \"_\" and \"-\", beginning with a letter or a digit")
-	}
-	return nil
-}
 
 // nameParts makes a name of words: what a name may not hold becomes -.
 func nameParts(parts ...string) string {

@@ -1,4 +1,4 @@
-package cli
+package importer
 
 import (
 	"bytes"
@@ -11,27 +11,6 @@ import (
 
 	"nightshift/jobs"
 )
-
-// imported is a job file that was made of another file.
-type imported struct {
-	text  []byte
-	notes []importNote
-	noun  string // what a part of the other file is called
-}
-
-// importNote is what a person should look at.
-type importNote struct {
-	line int // of the other file
-	lost bool
-	text string
-}
-
-func (n importNote) String() string {
-	if n.lost {
-		return fmt.Sprintf("line %d is not carried over: %s", n.line, n.text)
-	}
-	return fmt.Sprintf("line %d: %s", n.line, n.text)
-}
 
 // importWriter writes a job file with comments.
 type importWriter struct {

@@ -1,4 +1,4 @@
-package cli
+package importer
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ const defaultPath = "/usr/bin:/bin"
 var envName1 = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // set takes a line that sets a variable.
-func (c *crontab) set(i int) {
+func (c *Crontab) set(i int) {
 	text := c.lines[i].text
 	name, value, _ := parseEnv(text)
 	if why := c.setting(i+1, name, value); why != "" {
@@ -39,7 +39,7 @@ func (c *crontab) set(i int) {
 }
 
 // setting takes a variable, or says why not.
-func (c *crontab) setting(line int, name, value string) (why string) {
+func (c *Crontab) setting(line int, name, value string) (why string) {
 	switch {
 	case !envName1.MatchString(name):
 		return "the environment of a script has names of letters, digits and _ alone"
@@ -75,9 +75,9 @@ func (c *crontab) setting(line int, name, value string) (why string) {
 }
 
 // setZone takes cronie's zone of the lines that follow.
-func (c *crontab) setZone(value string) (why string) {
+func (c *Crontab) setZone(value string) (why string) {
 	if value == "" {
-		c.cronSettings.zone, c.badZone = c.zone, ""
+		c.cronSettings.zone, c.badZone = c.Zone, ""
 		return ""
 	}
 	c.hasZones = true
@@ -89,7 +89,7 @@ func (c *crontab) setZone(value string) (why string) {
 }
 
 // setSpread takes cronie's RANDOM_DELAY, in minutes.
-func (c *crontab) setSpread(value string) (why string) {
+func (c *Crontab) setSpread(value string) (why string) {
 	n, err := strconv.Atoi(value)
 	spread := time.Duration(n) * time.Minute
 	switch {
@@ -110,8 +110,8 @@ func mailLabel(value string) bool {
 }
 
 // defaults are the settings before the first line.
-func (c *crontab) defaults() any {
-	script := jobs.Script{Interpreter: []string{defaultShell}, Dir: c.home, Env: c.initial()}
+func (c *Crontab) defaults() any {
+	script := jobs.Script{Interpreter: []string{defaultShell}, Dir: c.Home, Env: c.initial()}
 	for name, value := range script.Env {
 		script.Env[name] = asTemplate(value)
 	}
@@ -123,16 +123,16 @@ func (c *crontab) defaults() any {
 }
 
 // initial is the environment before the first line.
-func (c *crontab) initial() map[string]string {
+func (c *Crontab) initial() map[string]string {
 	env := map[string]string{"SHELL": defaultShell, "PATH": defaultPath}
-	if c.home != "" {
-		env["HOME"] = c.home
+	if c.Home != "" {
+		env["HOME"] = c.Home
 	}
 	return env
 }
 
 // script is what a line runs, as far as it is other than the defaults.
-func (c *crontab) script(e *cronEntry) *jobs.Script {
+func (c *Crontab) script(e *cronEntry) *jobs.Script {
 	shell := defaultShell
 	if s := c.env["SHELL"]; s != "" {
 		shell = s
@@ -157,11 +157,11 @@ func (c *crontab) script(e *cronEntry) *jobs.Script {
 }
 
 // homeOfUser is where the lines of a user of a system crontab start; "": not known, or there is none.
-func (c *crontab) homeOfUser(user string) string {
-	if user == "" || c.home != "" {
+func (c *Crontab) homeOfUser(user string) string {
+	if user == "" || c.Home != "" {
 		return ""
 	}
-	return c.homeOf(user)
+	return c.HomeOf(user)
 }
 
 // asTemplate writes a text so that as a template it gives that text.
@@ -183,7 +183,7 @@ func asTemplate(text string) string {
 var knownUsers = strings.Fields("root www-data nobody daemon www apache postgres mailman munin amavis ubuntu debian ec2-user")
 
 // fileHints are notes on how the lines of the file end.
-func (c *crontab) fileHints(i int) {
+func (c *Crontab) fileHints(i int) {
 	if c.carriage > 0 && i+1 >= c.carriage {
 		c.out.note(c.carriage, "the line ends with a carriage return, as files of Windows do. Cron hands it to the command; "+
 			"here it is left out, on all lines")
@@ -195,10 +195,10 @@ func (c *crontab) fileHints(i int) {
 }
 
 // hints are notes on a line that is carried over.
-func (c *crontab) hints(i int) {
+func (c *Crontab) hints(i int) {
 	e := &c.lines[i].entry
 	line := i + 1
-	if word, rest := cutWord(e.command); !c.system && rest != "" && slices.Contains(knownUsers, word) {
+	if word, rest := cutWord(e.command); !c.System && rest != "" && slices.Contains(knownUsers, word) {
 		c.out.note(line, "the command is %q. Where this is a system crontab, with a user before the command, "+
 			"import it with --system", word)
 	}
@@ -211,7 +211,7 @@ func (c *crontab) hints(i int) {
 	if e.never {
 		c.out.note(line, "%s never comes: the job has no schedule, and is run by hand", e.schedule)
 	}
-	if e.user != "" && c.env["HOME"] == "" && c.home == "" && c.homeOf(e.user) == "" {
+	if e.user != "" && c.env["HOME"] == "" && c.Home == "" && c.HomeOf(e.user) == "" {
 		c.out.note(line, "the home of %s is not known on this machine: give the script a dir, else it starts in an "+
 			"empty folder; where there is no such user, the server refuses the job", e.user)
 	}

@@ -1,4 +1,4 @@
-package cli
+package importer
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func (m mailTo) addresses() (to []string, local bool) {
 }
 
 // writeAlerts writes the jobs and alerts that mail failures to those in MAILTO.
-func (c *crontab) writeAlerts() {
+func (c *Crontab) writeAlerts() {
 	taken := slices.Collect(maps.Values(c.names))
 	for _, m := range c.mails {
 		name := nameParts("mail", m.text)
@@ -42,7 +42,7 @@ func (c *crontab) writeAlerts() {
 	}
 }
 
-func (c *crontab) writeAlert(m mailTo, name string) {
+func (c *Crontab) writeAlert(m mailTo, name string) {
 	to, local := m.addresses()
 	var job bytes.Buffer
 	yaml(&job, jobIndent, map[string]any{name: &struct {

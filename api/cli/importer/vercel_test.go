@@ -1,4 +1,4 @@
-package cli
+package importer
 
 import (
 	"os"
@@ -10,17 +10,17 @@ import (
 )
 
 func TestImportedCronsOfVercelAreJobFilesWithComments(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "import", "vercel.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", "vercel.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, base := range map[string]string{"vercel": "", "vercel-url": "https://shop.example.com"} {
-		v := vercel{name: "vercel.json", base: base}
-		made, err := v.run(data)
+		v := Vercel{Name: "vercel.json", Base: base}
+		made, err := v.Run(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, filepath.Join("testdata", "import", name+".yaml"), made)
+		golden(t, filepath.Join("testdata", name+".yaml"), made)
 	}
 }
 
@@ -35,29 +35,29 @@ func TestImportVercelRefusesWhatIsOfNoUse(t *testing.T) {
 		"{\n\"crons\":\n[{}]}":              "x:3: want path and schedule, each a text",
 		`{"crons": [], "crons": []}`:        "x: ",
 	} {
-		v := vercel{name: "x"}
-		if _, err := v.run([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		v := Vercel{Name: "x"}
+		if _, err := v.Run([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }
 
 func FuzzImportVercel(f *testing.F) {
-	data, err := os.ReadFile(filepath.Join("testdata", "import", "vercel.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", "vercel.json"))
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(data)
 	f.Add([]byte(`{"crons": [{"path": "/\u2028{{", "schedule": "1 2 3 4 5", "a\nb": 1}, null, [], {"path": 1}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v := vercel{name: "x"}
-		made, err := v.run(data)
+		v := Vercel{Name: "x"}
+		made, err := v.Run(data)
 		if err != nil {
 			return
 		}
-		file, err := jobs.ParseFile("x", made.text)
+		file, err := jobs.ParseFile("x", made.Text)
 		if err != nil {
-			t.Fatalf("%v\n%s", err, made.text)
+			t.Fatalf("%v\n%s", err, made.Text)
 		}
 		for _, j := range file.Jobs {
 			if !strings.HasPrefix(j.Webhook.URL, noProject+"/") {
