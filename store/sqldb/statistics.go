@@ -131,6 +131,24 @@ func (s *Store) HeldRuns(ctx context.Context) (map[string]int, error) {
 	return counts, err
 }
 
+const selectWantedSecrets = `
+SELECT DISTINCT l.held FROM lanes l
+WHERE l.held > '' AND EXISTS (SELECT 1 FROM runs r WHERE r.lane = l.id AND r.state = 2) ORDER BY l.held LIMIT 1000`
+
+// WantedSecrets implements store.Statistics.
+func (s *Store) WantedSecrets(ctx context.Context) (names []string, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		names = nil
+		return tx.Query(selectWantedSecrets, func(r Row) error {
+			if name := r.Text(0); !isLine(name) {
+				names = append(names, name)
+			}
+			return nil
+		})
+	})
+	return names, err
+}
+
 // heldKind is what the runs of a lane wait for.
 func heldKind(held string, gate jobs.GateKind, paused bool) string {
 	switch held {
