@@ -13,12 +13,16 @@ import (
 	"nightshift/jobs"
 )
 
-// told is an event of late.
+// told is an event of late, or several that say the same.
 type told struct {
-	At   jobs.Time
-	Text string
-	To   string
+	At    jobs.Time // of the newest
+	Text  string
+	To    string
+	Count int
 }
+
+// toldRead is how many events are read: those that say the same are one.
+const toldRead = 200
 
 // tellsOf are the events that somebody may have to look after, besides failures, which are listed by themselves.
 var tellsOf = []string{
@@ -30,7 +34,7 @@ var tellsOf = []string{
 const urgentFor = time.Hour
 
 func (v *view) readTold(d *overviewed) error {
-	list, err := v.API.Events(v.ctx(), client.EventFilter{Types: tellsOf}, client.Page{Limit: nextShown})
+	list, err := v.API.Events(v.ctx(), client.EventFilter{Types: tellsOf}, client.Page{Limit: toldRead})
 	if err != nil {
 		return err
 	}
@@ -40,13 +44,19 @@ func (v *view) readTold(d *overviewed) error {
 		if age > chartsBack {
 			break
 		}
-		t := told{At: e.Time, Text: toldText(&e), To: pageOf(e.Subject)}
+		t := told{At: e.Time, Text: toldText(&e), To: pageOf(e.Subject), Count: 1}
 		if age < urgentFor && (e.Type == jobs.EventDiskLow || e.Type == jobs.EventQueueStuck || e.Type == jobs.EventBackupFailed) {
 			text := t.Text + " (" + ago(age) + ")."
 			d.Needs = append(d.Needs, need{"bad", text, cmp.Or(t.To, "/server"), "Look"})
 			continue
 		}
-		d.Told = append(d.Told, t)
+		same := slices.IndexFunc(d.Told, func(o told) bool { return o.Text == t.Text })
+		switch {
+		case same >= 0:
+			d.Told[same].Count++
+		case len(d.Told) < nextShown:
+			d.Told = append(d.Told, t)
+		}
 	}
 	return nil
 }
@@ -56,7 +66,6 @@ func toldText(e *jobs.CloudEvent) string {
 	var data struct {
 		Job    string   `json:"job"`
 		Reason string   `json:"reason"`
-		Count  int      `json:"count"`
 		Failed []string `json:"failed"`
 		Absent []string `json:"missing"`
 	}
@@ -70,8 +79,6 @@ func toldText(e *jobs.CloudEvent) string {
 	case e.Type == jobs.EventScheduleLate: // its reason is a pair of times
 	case data.Reason != "":
 		text += ", " + data.Reason
-	case e.Type == jobs.EventScheduleMissed:
-		text += ", " + words.CountOf(data.Count, "tick")
 	case e.Type == jobs.EventGroupPartial:
 		text += ", without " + strings.Join(slices.Concat(data.Failed, data.Absent), ", ")
 	}
