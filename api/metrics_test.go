@@ -39,6 +39,22 @@ func (ts *testServer) wantMetrics(want map[string]float64) {
 	}
 }
 
+func TestMetricsCountWhatWaitsForASecretAndInALine(t *testing.T) {
+	ts := newTestServer(t)
+	ts.call("PUT", "/v1/jobs/sealed", `{"script":{"source":"true","env":{"KEY":"{{ secrets.NOT_SET }}"}}}`).want(201)
+	ts.call("PUT", "/v1/jobs/resumes", `{"script":{"source":"sleep 60"},"checkpoint":{"key":"payload.of"}}`).want(201)
+	ts.enqueue("sealed", "")
+	ts.enqueue("sealed", "")
+	for range 2 { // the second waits for what the first saves
+		ts.enqueue("resumes", `{"payload":{"of":"a"}}`)
+	}
+	ts.await("both kinds to be counted", func() bool {
+		m := ts.metrics()
+		return m[`nightshift_held_runs{kind="secret"}`] == 2 && m[`nightshift_held_runs{kind="checkpoint"}`] == 1 &&
+			m[`nightshift_held_runs{kind="workers"}`] == 0
+	})
+}
+
 func TestMetricsCountWhatListsHold(t *testing.T) { // case 156
 	ts := newTestServer(t)
 	ts.call("PUT", "/v1/jobs/ok", `{"script":{"source":"true"}}`).want(201)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"nightshift/api/client"
 	"nightshift/api/web"
 	"nightshift/store"
 )
@@ -41,7 +42,7 @@ func (s *Server) page(c echo.Context) error {
 	}
 	v.SignIn = func(secret string) error {
 		if p := guardCookie(r); p != nil {
-			return p
+			return s.forPage(p)
 		}
 		_, err := s.signIn(c, secret)
 		if errors.Is(err, store.ErrNotFound) {
@@ -52,7 +53,7 @@ func (s *Server) page(c echo.Context) error {
 			c.Response().Header().Set("Retry-After", strconv.Itoa(int(p.retryAfter.Seconds())+1))
 			return web.ErrTooMany
 		}
-		return err
+		return s.forPage(err)
 	}
 	v.SignOut = func() error {
 		who := s.signedIn(r)
@@ -60,8 +61,16 @@ func (s *Server) page(c echo.Context) error {
 		if who == nil {
 			return nil
 		}
-		return s.access.signOut(r.Context(), who.session.ID, store.By{Actor: who.actor(), Now: s.rt.Now()})
+		return s.forPage(s.access.signOut(r.Context(), who.session.ID, store.By{Actor: who.actor(), Now: s.rt.Now()}))
 	}
 	s.pages.Serve(c.Response(), r, &v)
 	return nil
+}
+
+// forPage is an error as pages get those of their calls: with its status, and in its words.
+func (s *Server) forPage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &client.Problem{Problem: s.problemOf(err).view()}
 }

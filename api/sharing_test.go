@@ -217,6 +217,20 @@ func TestTheQueueDefaultAlwaysStands(t *testing.T) {
 	ts.call("GET", "/v1/queues/default", "").want(200)
 }
 
+func TestAGroupThatWaitsTakesNoPlaceInAQueue(t *testing.T) {
+	ts := newTestServer(t)
+	ts.call("PUT", "/v1/jobs/part", `{"script":{"source":"true"}}`).want(201)
+	ts.call("POST", "/v1/jobs/part/pause", `{}`).want(200)
+	ts.call("PUT", "/v1/jobs/whole", `{"group":{"members":[{"name":"a","job":"part"}]}}`).want(201)
+	ts.until(ts.enqueue("whole", ""), "waiting")
+	for _, limit := range []string{"null", "5"} {
+		ts.call("PUT", "/v1/queues/default", `{"concurrency":`+limit+`}`)
+		if q := ts.call("GET", "/v1/queues/default", "").want(200); q.field("running") != "0" || q.field("queued") != "1" {
+			t.Errorf("with the limit %s: %s", limit, q.body)
+		}
+	}
+}
+
 func TestNamingMakesQueuesAndDependencies(t *testing.T) {
 	ts := newTestServer(t)
 	ts.call("PUT", "/v1/jobs/a", `{"script":{"source":"x"},"queue":"mail","dependencies":["stripe"]}`).want(201)

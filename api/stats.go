@@ -115,9 +115,13 @@ func (c *call) addStanding(stats *wire.Stats) error {
 	if err != nil {
 		return err
 	}
+	secrets, err := st.WantedSecrets(c.ctx())
+	if err != nil {
+		return err
+	}
 	stats.Runs = &wire.StatRuns{
 		Scheduled: states[jobs.Scheduled], Queued: states[jobs.Queued], Running: states[jobs.Running],
-		Waiting: states[jobs.Waiting], Retrying: states[jobs.Retrying],
+		Waiting: states[jobs.Waiting], Retrying: states[jobs.Retrying], MissingSecrets: orEmpty(secrets),
 	}
 	stats.Failures = &wire.StatFailures{Open: min(open, jobs.FailuresMany), More: open > jobs.FailuresMany}
 	return nil

@@ -25,6 +25,8 @@ type Statistics interface {
 	// HeldRuns counts the queued runs by what they wait for, jobs.HeldWorkers and so on, as it was when they were last
 	// looked at.
 	HeldRuns(ctx context.Context) (map[string]int, error)
+	// WantedSecrets are the secrets that queued runs wait for, sorted.
+	WantedSecrets(ctx context.Context) ([]string, error)
 	// Unfinished counts the runs that have not ended. It costs nothing: the number is kept.
 	Unfinished(ctx context.Context) (int, error)
 }

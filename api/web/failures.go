@@ -155,7 +155,9 @@ func (v *view) readFailure(id jobs.ID) (*shownFailure, error) {
 		return nil, err
 	}
 	v.Nav, v.Watch = "/failures", "?"+url.Values{"job": {f.JobType}}.Encode()
-	return &shownFailure{FailureDetail: f, Stands: v.At.FailureStands(&f), InPlace: words.InItsPlace(&f)}, nil
+	said := f
+	said.ErrorMessage = words.Short(f.ErrorMessage, inSentence) // it stands below, as long as it is
+	return &shownFailure{FailureDetail: f, Stands: v.At.FailureStands(&said), InPlace: words.InItsPlace(&f)}, nil
 }
 
 // refusedFailure shows the page of a failure again with what was refused.

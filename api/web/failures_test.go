@@ -54,6 +54,20 @@ func TestAFailureIsEditedAndRunAgain(t *testing.T) {
 	s.page("/failures?status=resolved", id[:8])
 }
 
+func TestALongErrorDoesNotBuryWhatWasDecided(t *testing.T) {
+	s := newSite(t)
+	s.job("verbose", `{"script":{"source":"for i in $(seq 200); do printf 'the upstream said no. '; done >&2; exit 3"}}`)
+	id := s.run("verbose", `1`).String()
+	for path, want := range map[string]string{"/runs/" + id: "not tried again", "/failures/" + id: "Nobody has dealt with it."} {
+		page := s.page(path, strings.Repeat("the upstream said no. ", 30)) // once it is there as a whole
+		_, lead, _ := strings.Cut(page, `<p class="lead">`)
+		lead, _, _ = strings.Cut(lead, "</p>")
+		if len(lead) > 500 || !strings.Contains(lead, want) {
+			t.Errorf("the sentence on top of %s has %d bytes, want %q within 500: %s", path, len(lead), want, lead)
+		}
+	}
+}
+
 func TestAFailureIsResolvedOrIgnored(t *testing.T) {
 	s := newSite(t)
 	s.job("brittle", brittle)
@@ -82,7 +96,7 @@ func TestManyFailuresAreDealtWithAtOnceOnceTheyWereShown(t *testing.T) {
 	s.page("/failures/groups/"+fingerprint, "Failures that are alike")
 	// Nothing is ticked.
 	_, text := s.post("/failures/act", url.Values{"do": {"requeue"}, "which": {"ids"}})
-	s.says("nothing ticked", text, "Nothing was ticked")
+	s.says("nothing selected", text, "Nothing was selected")
 	// All that fit: shown with what a patch makes of them, refused where it is wrong, given then.
 	form := url.Values{"do": {"requeue"}, "which": {"filter"}, "filter.job": {"brittle"}, "filter.status": {"open"}, "filter.since": {"1h"}}
 	_, text = s.post("/failures/act", form)

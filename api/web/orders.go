@@ -48,7 +48,7 @@ func actOnFailures(v *view) error {
 	v.Nav = "/failures"
 	f := v.orderForm()
 	if f.Which == "ids" && len(f.IDs) == 0 {
-		return v.done("/failures", "Nothing was ticked: tick failures, or choose all that fit.")
+		return v.done("/failures", "Nothing was selected: select failures, or choose all that fit.")
 	}
 	if v.form("sure") == "" {
 		return v.tryOrder(f, nil)

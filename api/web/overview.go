@@ -26,7 +26,7 @@ func overviewPages() []page {
 const (
 	groupsShown = 5
 	nextShown   = 8
-	listRead    = 1000 // of schedules, queues and dependencies, newest first
+	listRead    = 1000 // of jobs, schedules, queues and dependencies, newest first
 	chartsBack  = 24 * time.Hour
 	chartsStep  = 30 * time.Minute
 )
@@ -52,13 +52,6 @@ type need struct {
 	Class    string // bad, warn
 	Text     string
 	To, Link string
-}
-
-// told is an event of late.
-type told struct {
-	At   jobs.Time
-	Text string
-	To   string
 }
 
 // example is a first job that somebody may make.
@@ -88,13 +81,10 @@ func (v *view) overviewed() (d overviewed, err error) {
 	if d.Server, err = v.API.Server(v.ctx()); err != nil {
 		return d, err
 	}
-	for _, read := range []func(*overviewed) error{v.readOpen, v.readShared, v.readSchedules, v.readSecrets, v.readStats, v.readTold} {
+	for _, read := range []func(*overviewed) error{v.readOpen, v.readJobs, v.readShared, v.readSchedules, v.readStats, v.readSecrets, v.readTold} {
 		if err := read(&d); err != nil {
 			return d, err
 		}
-	}
-	if err := v.readFirst(&d); err != nil {
-		return d, err
 	}
 	d.Needs = append(v.serverNeeds(&d.Server, d.New), d.Needs...)
 	slices.SortStableFunc(d.Needs, func(a, b need) int { return cmp.Compare(a.Class, b.Class) })
@@ -212,8 +202,16 @@ func (v *view) readSchedules(d *overviewed) error {
 	return nil
 }
 
-// readSecrets finds those that no key of the server opens: runs that need them are held.
+// readSecrets finds those that runs wait for, and those that no key of the server opens: runs that need them are
+// held.
 func (v *view) readSecrets(d *overviewed) error {
+	var wanted []string
+	if d.Stats.Runs != nil {
+		wanted = d.Stats.Runs.MissingSecrets
+	}
+	for _, name := range wanted {
+		d.Needs = append(d.Needs, need{"bad", "Runs wait for the secret " + name + ": it is not set, or cannot be read.", "/secrets", "Secrets"})
+	}
 	if !v.May("admin") || !v.Whole() {
 		return nil
 	}
@@ -222,7 +220,7 @@ func (v *view) readSecrets(d *overviewed) error {
 		return err
 	}
 	for _, s := range list.Items {
-		if !s.Readable {
+		if !s.Readable && !slices.Contains(wanted, s.Name) {
 			d.Needs = append(d.Needs, need{"bad", "The secret " + s.Name + " cannot be read: runs that need it are held.", "/secrets", "Secrets"})
 		}
 	}
@@ -235,61 +233,22 @@ func (v *view) readStats(d *overviewed) (err error) {
 	return err
 }
 
-// tellsOf are the events that somebody may have to look after, besides failures, which are listed by themselves.
-var tellsOf = []string{
-	jobs.EventScheduleLate, jobs.EventScheduleMissed, jobs.EventQueueStuck, jobs.EventDiskLow, jobs.EventRunLong, jobs.EventRunInterrupted,
-	jobs.EventGroupPartial, jobs.EventKeepExceeded, jobs.EventBackupFailed, jobs.EventBackupStale,
-}
-
-// urgentFor is how long such an event wants a person; it is in the list of the day from then on.
-const urgentFor = time.Hour
-
-func (v *view) readTold(d *overviewed) error {
-	list, err := v.API.Events(v.ctx(), client.EventFilter{Types: tellsOf}, client.Page{Limit: nextShown})
+func (v *view) readJobs(d *overviewed) error {
+	list, err := v.API.Jobs(v.ctx(), client.Page{Limit: listRead})
 	if err != nil {
 		return err
 	}
-	now := jobs.TimeOf(v.At.Now)
-	for _, e := range list.Items {
-		age := now.Sub(e.Time)
-		if age > chartsBack {
-			break
-		}
-		t := told{At: e.Time, Text: strings.ReplaceAll(e.Type, ".", " ") + ": " + words.Short(e.Subject, 200), To: pageOf(e.Subject)}
-		if age < urgentFor && (e.Type == jobs.EventDiskLow || e.Type == jobs.EventQueueStuck || e.Type == jobs.EventBackupFailed) {
-			text := t.Text + " (" + ago(age) + ")."
-			d.Needs = append(d.Needs, need{"bad", text, cmp.Or(t.To, "/server"), "Look"})
-			continue
-		}
-		d.Told = append(d.Told, t)
+	paused := slices.DeleteFunc(slices.Clone(list.Items), func(j *jobs.Job) bool { return !j.Paused })
+	if len(paused) > groupsShown {
+		d.Needs = append(d.Needs, need{"warn", words.CountOf(len(paused), "job") + " are paused.", "/jobs?only=paused", "Jobs"})
+		paused = nil
 	}
-	return nil
-}
-
-// pageOf is the page of what an event is about; "": it has none.
-func pageOf(subject string) string {
-	kind, name, _ := strings.Cut(subject, "/")
-	switch kind {
-	case "run":
-		return "/runs/" + url.PathEscape(name)
-	case "schedule":
-		return "/schedules/" + url.PathEscape(name)
-	case "dependency":
-		return "/dependencies/" + url.PathEscape(name)
-	case "alert":
-		return "/alerts/" + url.PathEscape(name)
-	case "queue":
-		return "/queues"
+	for _, j := range paused {
+		to := "/jobs/" + url.PathEscape(j.Name)
+		d.Needs = append(d.Needs, need{"warn", "The job " + j.Name + " is paused" + because(j.PauseNote) + ".", to, "Job"})
 	}
-	return ""
-}
-
-func (v *view) readFirst(d *overviewed) error {
-	list, err := v.API.Jobs(v.ctx(), client.Page{Limit: 1})
-	if err != nil {
-		return err
-	}
-	if d.New = len(list.Items) == 0; d.New {
+	// A page may hold none of those that a narrowed token reaches, and others follow.
+	if d.New = len(list.Items) == 0 && list.Next == nil; d.New {
 		d.Example = &example{Name: firstName, Source: firstSource}
 	}
 	return nil

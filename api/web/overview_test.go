@@ -57,6 +57,45 @@ func TestTheOverviewSaysFirstWhatNeedsAPerson(t *testing.T) {
 	}
 }
 
+func TestTheOverviewSaysWhatHoldsRuns(t *testing.T) {
+	s := newSite(t)
+	s.job("sealed", `{"script":{"source":"true","env":{"KEY":"{{ secrets.NOT_SET }}"}}}`)
+	s.call("POST", "/v1/jobs/sealed/runs", `{}`)
+	s.until("/", "Runs wait for the secret NOT_SET")
+	s.job("resting", `{"script":{"source":"true"}}`)
+	s.call("POST", "/v1/jobs/resting/pause", `{"note":"until they call back"}`)
+	s.page("/", "The job resting is paused: until they call back.")
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		s.job(name, `{"script":{"source":"true"}}`)
+		s.call("POST", "/v1/jobs/"+name+"/pause", `{}`)
+	}
+	s.page("/", "6 jobs are paused.", `href="/jobs?only=paused"`)
+	s.call("PUT", "/v1/secrets/NOT_SET", `{"value":"something secret"}`)
+	if text := s.page("/"); strings.Contains(text, "NOT_SET") {
+		t.Error("it still waits for a secret that is set")
+	}
+	// The newest job is not theirs.
+	_, after, _ := strings.Cut(s.call("POST", "/v1/tokens", `{"name":"narrow","scopes":["read"],"jobs":["sealed"]}`), `"secret":"`)
+	secret, _, _ := strings.Cut(after, `"`)
+	if _, text := s.getAs(s.browser(secret), "/"); strings.Contains(text, "Run a first job") {
+		t.Error("a narrowed token is told that there is no job")
+	}
+}
+
+func TestTheOverviewNamesWhatItTellsOf(t *testing.T) {
+	s := newSite(t)
+	s.job("slow", `{"script":{"source":"sleep 1"},"long_after":"100ms"}`)
+	s.job("bad", `{"script":{"source":"exit 3"},"retry":{"max_attempts":1}}`)
+	s.job("both", `{"group":{"members":[{"name":"first","job":"slow"},{"name":"second","job":"bad"}],"need":1}}`)
+	for range 2 {
+		s.run("both", `{}`)
+	}
+	text := s.page("/", "run long: slow, it has not ended 100ms after its first attempt started", "group partial: both, without second", "(2 times)")
+	if n := strings.Count(text, "group partial"); n != 1 {
+		t.Errorf("what is told twice stands there %d times", n)
+	}
+}
+
 func TestTheServerIsDrainedAndResumedFromItsPage(t *testing.T) {
 	s := newSite(t)
 	s.page("/server", "Database", "n.db", "Takes work", "Drain", `href="/tokens"`, `href="/audit"`)

@@ -50,6 +50,9 @@ type again struct {
 // attemptsShown is how many attempts are in sight at once: the last ones say most.
 const attemptsShown = 5
 
+// inSentence is how much of an error the sentence on top says: what was decided about it stands behind it.
+const inSentence = 240
+
 func showRun(v *view, id jobs.ID) error {
 	data, err := v.readRun(id)
 	if err != nil {
@@ -86,7 +89,13 @@ func (v *view) readRun(id jobs.ID) (*shownRun, error) {
 	}
 	d.Result = len(run.Result) > 0 && string(run.Result) != "null"
 	at := v.In(d.Zone)
-	d.Why = at.Why(&run)
+	said := run
+	if e := run.Error; e != nil { // which stands below, as long as it is
+		short := *e
+		short.Message = words.Short(e.Message, inSentence)
+		said.Error = &short
+	}
+	d.Why = at.Why(&said)
 	if where := words.InGroup(&run); where != "" {
 		d.Why += " It is " + where + "."
 	}

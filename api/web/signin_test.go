@@ -49,3 +49,24 @@ func TestAPageOfAnotherSiteChangesNothing(t *testing.T) {
 	}
 	s.page("/runs")
 }
+
+func TestAPageOfAnotherSiteSignsNobodyIn(t *testing.T) {
+	s := newSite(t)
+	for name, header := range map[string]http.Header{
+		"nothing is said": {}, "cross-site": {"Sec-Fetch-Site": {"cross-site"}}, "a foreign origin": {"Origin": {"https://evil.example"}},
+	} {
+		req, err := http.NewRequest("POST", s.url+"/sign-in", strings.NewReader(url.Values{"token": {s.token}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = header.Clone()
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		stranger := s.browser("")
+		if status, _ := s.do(stranger, req); status != http.StatusForbidden {
+			t.Errorf("%s: %d", name, status)
+		}
+		if status, _ := s.getAs(stranger, "/runs"); status != http.StatusUnauthorized {
+			t.Errorf("%s: signed in all the same: %d", name, status)
+		}
+	}
+}

@@ -46,6 +46,8 @@ type StatRuns struct {
 	Running   int `json:"running" doc:"With an attempt under way, or between two slices of one"`
 	Waiting   int `json:"waiting" doc:"For their callback, or the members of their group"`
 	Retrying  int `json:"retrying" doc:"Tried again later"`
+
+	MissingSecrets []string `json:"missing_secrets" doc:"Secrets that queued runs wait for: they are not set, or were sealed with another key than the server has"`
 }
 
 // StatFailures are failures that nobody has dealt with.

@@ -129,7 +129,7 @@ func (at At) running(r *wire.Run) string {
 
 func (at At) waiting(r *wire.Run) string {
 	if r.WaitingUntil == 0 {
-		return "It holds no worker: it waits for others."
+		return "It holds no worker: it waits for its members, and for what merges them."
 	}
 	return fmt.Sprintf("It waits for its callback since %s. It must have called back by %s (%s).",
 		at.sinceWhen(r), at.Clock(r.WaitingUntil), at.FromNow(r.WaitingUntil))

@@ -35,7 +35,7 @@ func TestASentenceSaysWhereLongWorkStands(t *testing.T) {
 		"It waits for its callback since 2026-12-01 14:59:00. It must have called back by 2026-12-01 15:01:30 (in 1m30s). Progress: 40 of 100 (40 %): customers A to K.": {
 			State: "waiting", Attempts: attempts(1), WaitingUntil: at(90 * time.Second), Progress: half,
 		},
-		"It holds no worker: it waits for others.": {State: "waiting"},
+		"It holds no worker: it waits for its members, and for what merges them.": {State: "waiting"},
 		"It succeeded after 2 attempts. Its result was larger than 64 KiB and is not kept.": {
 			State: "succeeded", Attempts: attempts(1), ResultTruncated: true,
 		},

@@ -115,8 +115,8 @@ var index = map[string]string{
 	"selectWaitingLanes": "lanes_turn (pool=?",
 	"selectFirstQueued":  "runs_queued (lane=?)",
 	// release
-	"selectHeldLanes": "lanes_held (held>?)",
-	"updateReleased":  "runs_queued (lane=?)",
+	"selectHeldLanes": "lanes_held (held>?)", "selectWantedSecrets": "lanes_held (held>?)",
+	"updateReleased": "runs_queued (lane=?)",
 	// save
 	"selectJob":          "sqlite_autoindex_jobs_1 (name=?)",
 	"selectDocument":     "sqlite_autoindex_documents_1 (kind=? AND name=?)",

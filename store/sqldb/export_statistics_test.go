@@ -5,7 +5,7 @@ import "maps"
 // statisticsStatements are those of what has ended.
 var statisticsStatements = map[string]string{
 	"selectEndedCounts": selectEndedCounts, "selectEndedJob": selectEndedJob, "upsertEnded": upsertEnded,
-	"deleteEndedCounts": deleteEndedCounts, "selectHeldRuns": selectHeldRuns,
+	"deleteEndedCounts": deleteEndedCounts, "selectHeldRuns": selectHeldRuns, "selectWantedSecrets": selectWantedSecrets,
 	"selectUnfinished": selectUnfinished,
 }
 

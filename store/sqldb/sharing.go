@@ -29,9 +29,10 @@ SELECT COUNT(*), MIN(due_at) FROM (
 SELECT COUNT(*), MIN(due_at) FROM (
     SELECT r.due_at FROM refs f JOIN lanes l ON l.job = f.job JOIN runs r ON r.lane = l.id AND r.state = 2
     WHERE f.kind = 'queue' AND f.name = $1 LIMIT $2) w`
+	// As slots are counted: a group holds only its job's concurrency.
 	selectRunningOf = `
 SELECT COUNT(*) FROM runs
-WHERE state IN (3, 5)
+WHERE state IN (3, 5) AND members IS NULL
   AND ($3 = 1 AND host = $2 OR job IN (SELECT job FROM refs WHERE kind = $1 AND name = $2))`
 )
 

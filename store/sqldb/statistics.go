@@ -109,11 +109,13 @@ func (s *Store) OnEnded(fn func([]store.EndedNow)) { s.onEnded = fn }
 // OnCommit implements store.Statistics.
 func (s *Store) OnCommit(fn func() (done func())) { s.onCommit = fn }
 
-// selectHeldRuns counts what each lane holds; of a lane nothing is shut, its runs wait for workers.
+// selectHeldRuns counts what each lane holds; of a lane nothing is shut, its runs wait for workers. One whose runs
+// wait for a secret or in a line has no head.
 const selectHeldRuns = `
 SELECT CASE WHEN l.held <> '' THEN l.held WHEN j.paused_at IS NOT NULL THEN ':paused' ELSE '' END, COALESCE(g.kind, 0),
     g.paused_at IS NOT NULL, (SELECT COUNT(*) FROM runs r WHERE r.lane = l.id AND r.state = 2)
-FROM lanes l JOIN jobs j ON j.id = l.job LEFT JOIN gates g ON g.id = l.gate WHERE l.head IS NOT NULL`
+FROM lanes l JOIN jobs j ON j.id = l.job LEFT JOIN gates g ON g.id = l.gate
+WHERE l.head IS NOT NULL OR l.held > ''`
 
 // HeldRuns implements store.Statistics.
 func (s *Store) HeldRuns(ctx context.Context) (map[string]int, error) {
@@ -127,6 +129,24 @@ func (s *Store) HeldRuns(ctx context.Context) (map[string]int, error) {
 	})
 	delete(counts, "")
 	return counts, err
+}
+
+const selectWantedSecrets = `
+SELECT DISTINCT l.held FROM lanes l
+WHERE l.held > '' AND EXISTS (SELECT 1 FROM runs r WHERE r.lane = l.id AND r.state = 2) ORDER BY l.held LIMIT 1000`
+
+// WantedSecrets implements store.Statistics.
+func (s *Store) WantedSecrets(ctx context.Context) (names []string, err error) {
+	err = s.db.Read(ctx, func(tx Tx) error {
+		names = nil
+		return tx.Query(selectWantedSecrets, func(r Row) error {
+			if name := r.Text(0); !isLine(name) {
+				names = append(names, name)
+			}
+			return nil
+		})
+	})
+	return names, err
 }
 
 // heldKind is what the runs of a lane wait for.

@@ -107,6 +107,13 @@ func (w *world) held(l store.Lease, secret string) store.Finish {
 	}
 }
 
+// wanted has runs wait for these secrets.
+func (w *world) wanted(names ...string) {
+	got, err := w.WantedSecrets(w.ctx)
+	w.check(err)
+	equal(w, "secrets that runs wait for", words(got), words(names))
+}
+
 var heldClaims = []claim{
 	{"HeldRunIsAsBeforeAndSaysWhatItWaitsFor", func(w *world) {
 		w.jobs("a")
@@ -235,8 +242,10 @@ var heldClaims = []claim{
 		w.jobs("a")
 		w.enqueue("a")
 		w.apply(w.held(w.takeOne(), "TOKEN"))
+		w.wanted("TOKEN")
 		w.pause("a", true, "why")
 		w.putSecret("TOKEN", []byte("x"))
+		w.wanted()
 		equal(w, "claimed", len(w.take(9)), 0)
 		w.pause("a", false, "")
 		equal(w, "claimed", len(w.take(9)), 1)
@@ -251,9 +260,11 @@ var heldClaims = []claim{
 		w.check(err)
 		equal(w, "state", out.State, jobs.Cancelled)
 		equal(w, "held by", w.run(ids[0]).HeldBy, (*jobs.HeldBy)(nil))
+		w.wanted("TOKEN")
 		n, err := w.DeleteJob(w.ctx, "a", nil, w.by())
 		w.check(err)
 		equal(w, "cancelled", n, 1)
+		w.wanted()
 		w.putSecret("TOKEN", []byte("x"))
 		w.jobs("a")
 		equal(w, "claimed", len(w.take(9)), 0)
