@@ -40,8 +40,10 @@ func main() {
 	parts := cli.Parts{
 		Version: versionText(), OpenStore: openStore, MakeKinds: makeKinds, MakeTracer: makeTracer,
 		FileSchema: api.FileSchema,
-		Files:      cli.FileTools{Backup: sqlite.BackupFile, Verify: sqlite.Verify, Restore: restore},
-		Peek:       peek, Sendmail: mail.Sendmail, SQLite: sqlite.Version, Schema: sqlite.Schema(),
+		Files: cli.FileTools{
+			Destination: sqlite.Destination, Backup: sqlite.BackupFile, Verify: sqlite.Verify, Restore: restore,
+		},
+		Peek: peek, Sendmail: mail.Sendmail, SQLite: sqlite.Version, Schema: sqlite.Schema(),
 	}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr, parts))
 }

@@ -19,6 +19,8 @@ import (
 
 // FileTools work on database files that no server of this process has open.
 type FileTools struct {
+	// Destination gives the path that a backup is written to; an error where what has that name is no backup.
+	Destination func(path string) (string, error)
 	// Backup writes a checked copy of a file that nobody serves.
 	Backup func(ctx context.Context, db, dest string, now jobs.Time) (store.Copy, error)
 	// Verify looks at a file; whole: at every page of it.
@@ -35,7 +37,7 @@ type backupCmd struct {
 // Help says what a backup is.
 func (backupCmd) Help() string {
 	return `Writes a whole, checked copy of the database with everything that was acknowledged before the call, and
-replaces DEST only once it is complete. The server makes it; where none answers and nobody serves --db, the
+replaces an earlier backup at DEST only once it is complete; another file is left alone. The server makes it; where none answers and nobody serves --db, the
 copy is made from that file.
 
 Back up the key too (nightshift.db.key): secrets are sealed with it. Scripts that jobs name by path lie in
@@ -53,24 +55,35 @@ type backedUp struct {
 // Run writes a backup.
 func (cmd backupCmd) Run(s *session) error {
 	dest := cmd.Dest
+	switch dest {
+	case "":
+		return usage("DEST: want the path of a file or a folder")
+	case "-":
+		return usage("DEST: want the path of a file or a folder; GET /v1/backup gives a stream")
+	}
 	if info, err := os.Stat(dest); err == nil && info.IsDir() {
 		dest = filepath.Join(dest, runtime.BackupName(time.Now()))
 	}
-	done, err := cmd.fromServer(s, dest)
+	real, err := s.parts.Files.Destination(dest)
+	if err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	done, err := cmd.fromServer(s, real)
 	if noServer(err) {
 		if _, serr := os.Stat(resolved(cmd.DB)); serr != nil {
 			return fmt.Errorf("%w; and there is no file %s to copy without one", err, cmd.DB)
 		}
 		var c store.Copy
-		c, err = s.parts.Files.Backup(s.ctx, cmd.DB, dest, jobs.TimeOf(time.Now()))
+		c, err = s.parts.Files.Backup(s.ctx, cmd.DB, real, jobs.TimeOf(time.Now()))
 		if err != nil {
 			err = fmt.Errorf("no server answers at %s (--server names another), and without one: %w", s.remote.Server, err)
 		}
-		done = backedUp{dest, c.Size, c.AsOf}
+		done = backedUp{real, c.Size, c.AsOf}
 	}
 	if err != nil {
 		return err
 	}
+	done.Path = dest
 	if s.out.json {
 		s.out.value(done)
 		return nil
@@ -140,7 +153,7 @@ type restored struct {
 	Path    string    `json:"path"`
 	AsOf    jobs.Time `json:"as_of"`
 	Moved   *string   `json:"moved"`
-	Runs    int       `json:"runs"`
+	Runs    *int      `json:"runs"` // null: of an older schema they are not counted
 	Secrets []string  `json:"secrets_to_set"`
 }
 
@@ -154,7 +167,11 @@ func (cmd restoreCmd) Run(s *session) error {
 	for _, n := range v.Counts.Runs {
 		runs += n
 	}
-	done := restored{Path: resolved(cmd.DB), Runs: runs, Secrets: []string{}}
+	done := restored{Path: resolved(cmd.DB), Runs: &runs, Secrets: []string{}}
+	has := fmt.Sprintf("%d jobs, %d runs", v.Counts.Jobs, runs)
+	if v.Skipped != "" {
+		done.Runs, has = nil, v.Skipped
+	}
 	if v.Copy != nil {
 		done.AsOf = v.Copy.AsOf
 	}
@@ -172,14 +189,17 @@ func (cmd restoreCmd) Run(s *session) error {
 	if done.AsOf != 0 {
 		asOf = "as of " + done.AsOf.String()
 	}
-	s.out.line("%s is restored from %s, %s: %d jobs, %d runs.", words.Clean(done.Path), words.Clean(cmd.Backup), asOf,
-		v.Counts.Jobs, runs)
+	s.out.line("%s is restored from %s, %s: %s.", words.Clean(done.Path), words.Clean(cmd.Backup), asOf, has)
 	if moved != "" {
 		s.out.line("What was there is kept as %s.", words.Clean(moved))
 	}
 	if len(done.Secrets) > 0 {
 		s.out.line("\nThere is no key %s: put that of the backup there, or set these secrets again (nightshift secrets set): %s.",
 			words.Clean(keyPath(done.Path)), words.Clean(strings.Join(done.Secrets, ", ")))
+	}
+	if _, err := os.Stat(tokenPath(done.Path)); err != nil && os.Getenv("NIGHTSHIFT_TOKEN") == "" {
+		s.out.line("\nThere is no token %s: one that you have kept is good, and NIGHTSHIFT_TOKEN in the server's environment sets one.",
+			words.Clean(tokenPath(done.Path)))
 	}
 	s.out.line("\nNext: nightshift serve, which starts held; look at it; then nightshift resume, or nightshift resume --cancel-waiting.")
 	return nil

@@ -149,10 +149,16 @@ func (cmd *doctorCmd) lookInside(s *session, f *doctor.Facts) {
 	if f.Server.Held || f.Inside != nil {
 		return
 	}
-	there := slices.ContainsFunc(f.Files, func(file doctor.File) bool {
-		return file.Role == doctor.RoleFile && file.Mode.IsRegular() && file.Deny == "" && file.Err == ""
+	unread := slices.ContainsFunc(f.Files, func(file doctor.File) bool {
+		switch file.Role {
+		case doctor.RoleFolder:
+			return file.Err != ""
+		case doctor.RoleFile:
+			return !file.Mode.IsRegular() || file.Deny != "" || file.Err != ""
+		}
+		return false
 	})
-	if there {
+	if !unread {
 		inside := s.parts.Peek(s.ctx, f.DB)
 		f.Inside = &inside
 	}

@@ -151,7 +151,7 @@ func (sv *serving) tokenPlace() string {
 	case sv.token.file != "":
 		return sv.token.file
 	}
-	return "made earlier; no file holds one"
+	return "made earlier; no file holds one (NIGHTSHIFT_TOKEN in the server's environment sets one)"
 }
 
 // show follows some runs for the terminal.

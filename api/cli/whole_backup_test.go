@@ -50,14 +50,20 @@ func TestBackupIsRestoredAndHeldUntilItIsResumed(t *testing.T) {
 	stop.Store(true)
 	clients.Wait()
 	p.cli("backup", dir).want(0).has("nightshift-20")
-	p.cli("backup", filepath.Join(dir, "none", "x.db")).want(1).has("no such file")
+	p.cli("backup", filepath.Join(dir, "none", "x.db")).want(1).has("does not exist")
+	p.cli("backup", "-").want(2).has("GET /v1/backup")
+	p.cli("backup", "").want(2).has("DEST")
+	for _, other := range []string{"nightshift.db", "nightshift.db-wal", "nightshift.db.key", "/dev/null"} {
+		p.cli("backup", other).want(1).has("write the backup: " + other)
+	}
+	p.cli("backup", backup).want(0) // an earlier one is replaced
 	p.cli("verify", backup).want(0).has("whole", "backup as of", "newest run", "secrets        API")
 	p.cli("restore", backup).want(1).has("is being served by another process")
 
 	// Restored beside no key, on another machine.
 	other := t.TempDir()
 	run(t, other, "", nil, "restore", backup).want(0).
-		has("is restored from", "as of 20", "set these secrets again", "API", "nightshift resume")
+		has("is restored from", "as of 20", "set these secrets again", "API", "There is no token", "nightshift resume")
 	token, err := os.ReadFile(filepath.Join(p.dir, "nightshift.db.token"))
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +202,7 @@ func TestDamagedFileIsNeitherVerifiedNorRestored(t *testing.T) {
 		t.Error("the database was changed")
 	}
 	run(t, dir, "", nil, "verify", write(t, dir, "text.txt", "no database")).want(1).has("not a Nightshift database")
+	run(t, dir, "", nil, "restore", "text.txt").want(1).has("not a Nightshift database", "unpacked")
 	run(t, dir, "", nil, "verify", "none.db").want(1).has("no such file")
 
 	// What was there is kept, and can be put back.

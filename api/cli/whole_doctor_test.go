@@ -122,6 +122,35 @@ func TestDoctorLooksAtAFileBeforeWhileAndAfterItIsServed(t *testing.T) {
 	}
 }
 
+func TestDoctorSaysOneThingOfAFileThatNoServerWouldServe(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, dir)
+	p.cli("backup", "backup.db").want(0)
+	p.put("a", map[string]any{"webhook": map[string]any{"url": "http://127.0.0.1:9/"}})
+	p.stop(syscall.SIGKILL)
+	alone := func() *output {
+		return run(t, dir, "", []string{"NIGHTSHIFT_SERVER=http://127.0.0.1:1"}, "doctor", "--json")
+	}
+	at := filepath.Join(dir, "nightshift.db")
+	if err := os.Rename(filepath.Join(dir, "backup.db"), at); err != nil {
+		t.Fatal(err)
+	}
+	replaced := alone().want(1)
+	replaced.finds("file", "error", "the log of that one")
+	for _, f := range replaced.findings() {
+		if strings.Contains(f.Found, "it died") {
+			t.Errorf("a start would not take in what it names: %+v", f)
+		}
+	}
+	for _, name := range []string{at, at + "-wal", at + "-shm"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		run(t, dir, "", nil, "serve", "--listen", "127.0.0.1:0").want(1).has("gone or empty", "nightshift restore")
+		alone().want(1).finds("file", "error", "gone or empty")
+	}
+}
+
 // lying is what lies in a folder, with sizes and times.
 func lying(t *testing.T, dir string) (all string) {
 	t.Helper()

@@ -34,6 +34,8 @@ func readHead(path string) (h head, err error) {
 	text, err := readStart(path, 100)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return h, errors.New(notOurs)
+	} else if errors.Is(err, os.ErrPermission) {
+		return h, fmt.Errorf("this user must be able to read and write the file: %w", err)
 	} else if err != nil {
 		return h, fmt.Errorf("read the header: %w", err)
 	}
@@ -98,6 +100,7 @@ type fileFacts struct {
 	log   int64 // size of its log; -1: there is none
 	head  head
 	note  *servedNote
+	saved string // see savedOf
 }
 
 func (d *db) lookAt() (f fileFacts, err error) {
@@ -110,6 +113,7 @@ func (d *db) lookAt() (f fileFacts, err error) {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return f, err
 	}
+	f.saved = savedOf(d.path)
 	info, err := os.Stat(d.path)
 	if errors.Is(err, os.ErrNotExist) {
 		f.empty = true
@@ -139,9 +143,8 @@ func (f *fileFacts) judge() (store.HeldWhy, error) {
 	begun := sameFile && n.Begun && n.Was == f.head.start
 	ours := begun || sameFile && f.head.app == appServed && n.Start == f.head.start
 	switch {
-	case f.empty && hasLog && n != nil && !begun:
-		return "", fmt.Errorf("the database file is gone or empty, and its log %[1]s-wal is still there. Put the file "+
-			"back where it came from, or restore a backup: nightshift restore BACKUP --db %[1]s", f.path)
+	case f.empty && n != nil && !begun:
+		return "", f.gone()
 	case f.empty, n == nil && f.head.app == 0: // new, or made before there were notes
 		return "", nil
 	case ours && n.Path != f.path:
@@ -153,11 +156,53 @@ func (f *fileFacts) judge() (store.HeldWhy, error) {
 	case hasLog && (n != nil || f.head.app == appBackup):
 		return "", fmt.Errorf("%[1]s is not the file that was served here last, and the log of that one, %[1]s-wal, is "+
 			"still beside it: SQLite would mix the two and damage the file. Move %[1]s-wal and %[1]s-shm away (keep "+
-			"them: they hold the last writes of the file that was here), then start again", f.path)
+			"them: they hold the last writes of the file that was here), then start again%[2]s", f.path, f.orSaved())
 	case f.head.app == appBackup:
 		return store.HeldBackup, nil
 	}
 	return store.HeldElsewhere, nil
+}
+
+// gone says what to do where a file was served that is not there any more: a new one would look as if all were well.
+func (f *fileFacts) gone() error {
+	from, beside := "BACKUP", ""
+	if f.saved != "" {
+		from = f.saved
+	}
+	if f.log > 0 {
+		beside = fmt.Sprintf(", and its log %s-wal is still there", f.path)
+	}
+	return fmt.Errorf("the database file that was served here is gone or empty%[2]s. Put the file back where it came from, or "+
+		"restore it: nightshift restore %[3]s --db %[1]s. To begin with nothing, move what is left of it away: %[1]s.served, -wal, -shm",
+		f.path, beside, from)
+}
+
+// orSaved names what was saved of the file that was here.
+func (f *fileFacts) orSaved() string {
+	if f.saved == "" {
+		return ""
+	}
+	return fmt.Sprintf("; or go on with what was saved of that file: nightshift restore %s --db %s", f.saved, f.path)
+}
+
+// savedOf is the newest file in which a server has saved what it had open when that was removed, since the note of its
+// start was written; "": there is none.
+func savedOf(path string) string {
+	note, err := os.Stat(notePath(path))
+	if err != nil {
+		return ""
+	}
+	newest, at := "", note.ModTime()
+	for n := 1; ; n++ {
+		name := fmt.Sprint(path, rescuedSuffix, n)
+		info, err := os.Stat(name)
+		if err != nil {
+			return newest
+		}
+		if info.Size() > 0 && info.ModTime().After(at) {
+			newest, at = name, info.ModTime()
+		}
+	}
 }
 
 // begin gives the file the number of this start. hold writes that it is held, if it is: first, so that no crash in
@@ -211,7 +256,11 @@ func (d *db) end() error {
 	if err != nil {
 		return err
 	}
-	if err := writeOver(notePath(d.path), text); err != nil {
+	err = writeOver(notePath(d.path), text)
+	if errors.Is(err, os.ErrNotExist) { // removed meanwhile
+		return d.note.write(d.path)
+	}
+	if err != nil {
 		return fmt.Errorf("note that the file is complete: %w", err)
 	}
 	return nil

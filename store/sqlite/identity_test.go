@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -212,6 +213,87 @@ func TestLogOfAnotherFileIsRefused(t *testing.T) {
 	}
 }
 
+func TestFileThatIsGoneIsNotBegunAnew(t *testing.T) {
+	for name, lose := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := servedFile(t)
+			check(t, lose(path))
+			before := filesIn(t, filepath.Dir(path))
+			for _, want := range []string{"nightshift restore BACKUP --db " + path, "nightshift restore " + path + ".rescued-2"} {
+				s, err := Open(t.Context(), path, Config{})
+				if err == nil {
+					s.Close()
+					t.Fatal("begun anew")
+				}
+				if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path+".served") {
+					t.Errorf("want %q: %v", want, err)
+				}
+				if _, err := Peek(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("peek, want %q: %v", want, err)
+				}
+				if after := filesIn(t, filepath.Dir(path)); after != before {
+					t.Errorf("changed: %s, was %s", after, before)
+				}
+				// An earlier incident's, and this one's.
+				write(t, path+".rescued-1", "x", time.Now().Add(-time.Hour))
+				write(t, path+".rescued-2", "x", time.Now().Add(time.Hour))
+				before = filesIn(t, filepath.Dir(path))
+			}
+			check(t, os.Remove(path+".served"))
+			wantHeld(t, "without its note", path, "")
+		})
+	}
+}
+
+func write(t *testing.T, path, text string, at time.Time) {
+	t.Helper()
+	check(t, os.WriteFile(path, []byte(text), 0o600))
+	check(t, os.Chtimes(path, at, at))
+}
+
+func TestNoteThatWasRemovedIsWrittenAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "n.db")
+	s := openAt(t, path)
+	saveJob(t, s, "a")
+	check(t, os.Remove(path+".served"))
+	check(t, s.Close())
+	wantHeld(t, "its note was removed while it was served", path, "")
+}
+
+func TestBackupReplacesABackupAlone(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	db := servedFile(t)
+	copyFile(t, backupOf(t, db), at("backup"))
+	copyFile(t, db, at("database"))
+	check(t, os.WriteFile(at("key"), []byte("secret"), 0o600))
+	check(t, os.WriteFile(at("empty"), nil, 0o600))
+	check(t, os.Symlink("backup", at("link")))
+	check(t, os.Symlink("database", at("link to a database")))
+	check(t, os.Symlink("/dev/null", at("device")))
+	check(t, os.Symlink(filepath.Join("none", "x"), at("dangling")))
+	copyFile(t, at("backup"), at("served"))
+	check(t, os.WriteFile(at("served.lock"), nil, 0o600))
+	for name, want := range map[string]string{
+		"new": "new", "backup": "backup", "empty": "empty", "link": "backup",
+	} {
+		if got, err := Destination(at(name)); err != nil || got != at(want) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"database": "no backup", "key": "no backup", "link to a database": "no backup", "device": "not a file",
+		"dangling": "link to nothing", "served": "is being served", filepath.Join("none", "x"): "does not exist",
+	} {
+		if got, err := Destination(at(name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
 // filesIn lists the files of a folder with what is in them.
 func filesIn(t *testing.T, dir string) string {
 	t.Helper()
@@ -375,6 +457,27 @@ func TestRestoreLeavesWhatIsNoFileAlone(t *testing.T) {
 }
 
 // A restore that is killed leaves the file that was there, or the one that is restored, and no gap between.
+func TestRestoreByRootIsTheUsersFile(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("root alone gives files away")
+	}
+	backup := backupOf(t, servedFile(t))
+	for name, own := range map[string]func(path string) error{
+		"the file's":   func(path string) error { copyFile(t, backup, path); return os.Chown(path, 65534, 65533) },
+		"the folder's": func(path string) error { return os.Chown(filepath.Dir(path), 65534, 65533) },
+	} {
+		path := filepath.Join(t.TempDir(), "n.db")
+		check(t, own(path))
+		_, err := Restore(t.Context(), backup, path, testTime)
+		check(t, err)
+		info, err := os.Stat(path)
+		check(t, err)
+		if st := info.Sys().(*syscall.Stat_t); st.Uid != 65534 || st.Gid != 65533 || info.Mode() != 0o600 {
+			t.Errorf("%s: of %d:%d, %v", name, st.Uid, st.Gid, info.Mode())
+		}
+	}
+}
+
 func TestRestoreLeavesNoGap(t *testing.T) {
 	path, backup := servedFile(t), backupOf(t, servedFile(t))
 	before, err := os.ReadFile(path)

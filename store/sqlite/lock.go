@@ -48,6 +48,9 @@ func lock(path string) (*lockFile, error) {
 	for range 100 {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err != nil {
+			if errors.Is(err, os.ErrPermission) {
+				err = fmt.Errorf("this user must be able to write the folder, and the lock file where there is one: %w", err)
+			}
 			return nil, fmt.Errorf("cannot make the lock file %s: %w", name, err)
 		}
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	lib "modernc.org/sqlite/lib"
 
@@ -28,6 +29,35 @@ func BackupFile(ctx context.Context, path, dest string, now jobs.Time) (c store.
 		d.quiet = "immutable=1&"
 	}
 	return d.Backup(ctx, dest, now)
+}
+
+// Destination gives the path that a backup is written to, links followed: of none, or of an earlier backup, which it
+// takes the place of. Another file that has the name is kept: a database, its key, a device.
+func Destination(path string) (string, error) {
+	real, err := resolve(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(real)
+	if errors.Is(err, os.ErrNotExist) {
+		return real, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a file", path)
+	}
+	if isServed(real) {
+		return "", fmt.Errorf("%s is being served: give the backup another name", path)
+	}
+	if info.Size() == 0 {
+		return real, nil
+	}
+	if h, err := readHead(real); err != nil || h.app != appBackup {
+		return "", fmt.Errorf("%s is there and is no backup: give another name, or remove it; nothing was changed", path)
+	}
+	return real, nil
 }
 
 // takeUnserved locks a file that is there against servers.
@@ -103,6 +133,9 @@ func Restore(ctx context.Context, backup, path string, now jobs.Time) (r Restore
 	if err := copyWhole(ctx, r.Path, temp); err != nil {
 		return r, fmt.Errorf("restore %s from %s: %w", path, backup, err)
 	}
+	if err := ownAs(temp, real); err != nil {
+		return r, fmt.Errorf("restore %s: %w", path, err)
+	}
 	if r.Moved, err = moveAside(real, now); err != nil {
 		return r, fmt.Errorf("move %s aside: %w", path, err)
 	}
@@ -110,6 +143,25 @@ func Restore(ctx context.Context, backup, path string, now jobs.Time) (r Restore
 		return r, fmt.Errorf("restore %s: %w", path, err)
 	}
 	return r, nil
+}
+
+// ownAs gives a file that root made to the user who has to serve it: to that of the file which it takes the place of, else
+// of the folder.
+func ownAs(made, place string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(place)
+	if errors.Is(err, os.ErrNotExist) {
+		info, err = os.Stat(filepath.Dir(place))
+	}
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 {
+		return os.Chown(made, int(st.Uid), int(st.Gid))
+	}
+	return nil
 }
 
 // copyWhole copies a file that is checked, with what its log holds.

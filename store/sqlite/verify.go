@@ -51,7 +51,7 @@ func verify(ctx context.Context, path string, whole bool) (v store.Verified, err
 	})
 	switch code(err) & 0xff {
 	case lib.SQLITE_NOTADB:
-		return v, errors.New(notOurs)
+		return v, errors.New(noBackup)
 	case lib.SQLITE_CORRUPT:
 		v.Problems, v.Skipped = append(v.Problems, store.Problem{What: "the file is damaged: " + err.Error(), Count: 1}), "the file is damaged"
 		return v, nil
@@ -124,6 +124,9 @@ func (v look) all() error {
 	return err
 }
 
+const noBackup = "the file is not a Nightshift database, nor a backup of one (or is damaged); one that was compressed is to be " +
+	"unpacked first"
+
 // schema refuses what is no file of ours.
 func (v look) schema() error {
 	ours := false
@@ -132,7 +135,7 @@ func (v look) schema() error {
 		return nil
 	})
 	if err == nil && !ours {
-		err = errors.New(notOurs)
+		err = errors.New(noBackup)
 	}
 	if err != nil {
 		return err

@@ -72,6 +72,9 @@ func (w *writer) lostFiles() error {
 	return w.failed
 }
 
+// rescuedSuffix begins, behind the name of the database, that of a file in which it is saved; a number follows.
+const rescuedSuffix = ".rescued-"
+
 // rescue saves what was committed and says where to.
 func (w *writer) rescue(gone *lost) string {
 	if !gone.main && !gone.replaced {
@@ -85,7 +88,7 @@ func (w *writer) rescue(gone *lost) string {
 			return "all that was committed is in the database file"
 		}
 	}
-	name := freeName(w.files.path + ".rescued-")
+	name := freeName(w.files.path + rescuedSuffix)
 	err := makeFile(name)
 	if err == nil {
 		err = w.conn.Query("VACUUM INTO $1", func(sqldb.Row) error { return nil }, name)

@@ -80,7 +80,11 @@ var heldWhy = map[string]string{
 func checkFile(f *Facts) []Finding {
 	const check = "file"
 	file, wal := f.file(RoleFile), f.file(RoleWAL)
+	refused := f.Inside != nil && f.Inside.Err != ""
 	if file == nil {
+		if refused {
+			return one(check, Error, "no server would start: "+f.Inside.Err, "put the file back, or restore it")
+		}
 		if wal != nil && wal.Size > 0 {
 			return one(check, Error, fmt.Sprintf("%s is not there, its log %s is, with %s", f.DB, wal.Path, bytes(wal.Size)),
 				"put the file back that belongs to it, or move the log away before a new one is made")
@@ -99,7 +103,7 @@ func checkFile(f *Facts) []Finding {
 		add(Error, fmt.Sprintf("find . -samefile %s shows them: remove the others, copies are to be made with cp of backups/latest.db",
 			file.Path), "%s has %d hard links: SQLite would keep a log for each name", file.Path, file.Links)
 	}
-	if wal != nil && wal.Size > 0 && !f.served() {
+	if wal != nil && wal.Size > 0 && !f.served() && !refused {
 		add(Warning, "start the server, which takes it in; copy the file only together with its log, or take backups/latest.db",
 			"the server was not stopped, it died: %s with %s lies beside the file", wal.Path, bytes(wal.Size))
 	}
@@ -110,7 +114,8 @@ func checkFile(f *Facts) []Finding {
 	if f.Inside != nil {
 		switch {
 		case f.Inside.Err != "":
-			add(Error, "give another --db, or restore a backup", "no server would serve %s: %s", file.Path, f.Inside.Err)
+			add(Error, "do as it says, or restore a backup: nightshift restore BACKUP --db "+file.Path,
+				"no server would serve %s: %s", file.Path, f.Inside.Err)
 		case f.Inside.Schema > f.Program.Schema && f.Program.Schema > 0:
 			add(Error, "start the newer one, or restore a backup", "%s was written by a newer Nightshift (schema %d, this one knows %d)",
 				file.Path, f.Inside.Schema, f.Program.Schema)
