@@ -53,6 +53,12 @@ func (d *db) copyAside(ctx context.Context, up *upgrade, dest string) (c store.C
 	if err := removeCutOff(folder); err != nil { // it takes room too
 		return c, err
 	}
+	if old, err := ReadCopy(ctx, dest); err == nil && old.Of != d.path { // one that cannot be read is replaced
+		if _, err := os.Stat(old.Of); err == nil {
+			return c, fmt.Errorf("there it is the copy of another database, %s: move that one somewhere else, or give each "+
+				"database a folder of its own", old.Of)
+		}
+	}
 	var size int64
 	err = d.writing.QueryRowContext(ctx, `SELECT (page_count - freelist_count) * page_size
 		FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&size)

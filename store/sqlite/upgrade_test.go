@@ -88,6 +88,28 @@ func TestUpgradeWithoutRoomForTheCopyIsRefused(t *testing.T) {
 	}
 }
 
+func TestUpgradeKeepsTheCopyOfAnotherDatabase(t *testing.T) {
+	m := makeUpgrade(t)
+	first, other := m.start(t), m.start(t)
+	cfg := Config{migrations: madeSchemas(3)}
+	check(t, openMade(t, first, cfg))
+	second := filepath.Join(filepath.Dir(first), "second.db")
+	check(t, os.Rename(other, second))
+	kept := filepath.Join(filepath.Dir(first), copyName(2))
+	before, err := os.ReadFile(kept)
+	check(t, err)
+	wantText(t, openMade(t, second, cfg), kept, "the copy of another database, "+first, "a folder of its own", "the file was not changed")
+	mustBeOneOf(t, second, m.states[:1])
+	after, err := os.ReadFile(kept)
+	check(t, err)
+	if !bytes.Equal(before, after) {
+		t.Error("the copy of the first is another one now")
+	}
+	check(t, os.Rename(first, first+".away")) // nobody goes back to that copy any more
+	check(t, openMade(t, second, cfg))
+	mustBeOneOf(t, second, m.states[2:])
+}
+
 func TestMigrationsOfTheProductAreOneTransactionEach(t *testing.T) {
 	up, err := newUpgrade(Config{})
 	check(t, err)
