@@ -126,15 +126,10 @@ func (v *view) serverNeeds(s *wire.Server, fresh bool) (needs []need) {
 }
 
 func (v *view) readOpen(d *overviewed) error {
-	list, err := v.API.FailureGroups(v.ctx(), url.Values{"status": {"open"}}, client.Page{Limit: 50})
-	if err != nil {
-		return err
-	}
-	d.Groups = list.Items
-	slices.SortStableFunc(d.Groups, func(a, b wire.FailureGroup) int { return cmp.Compare(b.LastAt, a.LastAt) })
-	d.More = list.Next != nil || len(d.Groups) > groupsShown
-	d.Groups = d.Groups[:min(len(d.Groups), groupsShown)]
-	return nil
+	all, next, err := v.lastFailed(url.Values{"status": {"open"}}, "")
+	d.More = next != nil || len(all) > groupsShown
+	d.Groups = all[:min(len(all), groupsShown)]
+	return err
 }
 
 // readShared reads what holds runs: queues and dependencies.
