@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"nightshift/jobs"
+	"nightshift/runtime"
 	"nightshift/store"
 )
 
@@ -376,6 +378,8 @@ func TestLateTicksAreTold(t *testing.T) {
 		k := executed{takes: 70 * time.Second}
 		s := newServer(t, k.run)
 		defer s.stop()
+		var log lockedBuffer
+		s.reviveAs(s.st, func(cfg *runtime.Config) { cfg.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 		s.put(scheduled("slow", `{"cron":"*/20 * * * *","late_after":"1m"}`))
 		s.put(scheduled("quick", `{"cron":"*/20 * * * *","late_after":"2m"}`))
 		s.put(scheduled("held", `{"cron":"*/20 * * * *"}`))
@@ -395,6 +399,11 @@ func TestLateTicksAreTold(t *testing.T) {
 		want := []string{"slow:default 00:21 running", "held:default 00:35 queued"}
 		if !slices.Equal(got, want) {
 			t.Errorf("told of %q, want %q", got, want)
+		}
+		for _, line := range []string{"job=slow run=", "schedule=slow:default", "schedule=held:default", "state=queued"} {
+			if !strings.Contains(log.String(), line) {
+				t.Errorf("no %q in the log:\n%s", line, &log)
+			}
 		}
 	})
 }

@@ -184,8 +184,10 @@ func (t *ticker) tellLate() error {
 	if t.wrote(err) != nil {
 		return err
 	}
-	if told > 0 {
-		t.log.Warn("runs of schedules are late", "ticks", told)
+	for i := range told {
+		late := &told[i]
+		t.log.Warn("run of a schedule is late", "job", late.Job, "run", late.Run, "schedule", late.Schedule,
+			"tick", late.ScheduledFor, "deadline", late.Deadline, "state", late.State.String())
 	}
 	return nil
 }

@@ -41,8 +41,8 @@ type Schedules interface {
 	// that has changed since it was read is left as it is.
 	Decide(ctx context.Context, now jobs.Time, list []Decision) ([]Decided, error)
 	// TellLate looks at ticks whose time to start or to succeed is over, up to limit of them, and
-	// keeps an event for each that has not.
-	TellLate(ctx context.Context, now jobs.Time, limit int) (told int, more bool, err error)
+	// keeps an event for each that has not: told are their data.
+	TellLate(ctx context.Context, now jobs.Time, limit int) (told []jobs.ScheduleLate, more bool, err error)
 	// Rewind takes in that the clock was set back: ticks after now that were skipped as missed are
 	// decided anew when they come. It gives how many schedules were ahead.
 	Rewind(ctx context.Context, now jobs.Time) (int, error)

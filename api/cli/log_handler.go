@@ -17,7 +17,7 @@ func newLogHandler(w io.Writer, level slog.Level) slog.Handler {
 	if isTerminal(w) {
 		return textLog(w, level)
 	}
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: bounded})
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: inJSON})
 }
 
 // textLog writes lines for people. tint quotes values, but lets escape sequences pass, and messages as they are.
@@ -45,6 +45,14 @@ const (
 	maxLogged = 8 << 10
 	maxStack  = 32 << 10
 )
+
+// inJSON is bounded for JSON: a length of time as it is said everywhere else, not as a number of nanoseconds.
+func inJSON(groups []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return bounded(groups, a)
+}
 
 // bounded cuts what is too long for a line.
 func bounded(_ []string, a slog.Attr) slog.Attr {

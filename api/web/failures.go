@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 
 	"nightshift/api/client"
 	"nightshift/api/wire"
@@ -110,7 +113,7 @@ func showFailureGroup(v *view) error {
 // listedGroups is the data of the page of failure groups.
 type listedGroups struct {
 	Groups []wire.FailureGroup
-	Next   *string
+	Next   string
 	Status string
 	Job    string
 }
@@ -122,12 +125,35 @@ func listFailureGroups(v *view) error {
 	if data.Job != "" {
 		filter.Set("job", data.Job)
 	}
-	list, err := v.API.FailureGroups(v.ctx(), filter, v.page(50))
+	part, skip, _ := strings.Cut(v.query("cursor"), ".")
+	all, next, err := v.lastFailed(filter, part)
 	if err != nil {
 		return err
 	}
-	data.Groups, data.Next = list.Items, list.Next
+	from, _ := strconv.Atoi(skip)
+	from = min(max(0, from), len(all))
+	to := min(from+groupsOnPage, len(all))
+	data.Groups = all[from:to]
+	switch {
+	case to < len(all):
+		data.Next = part + "." + strconv.Itoa(to)
+	case next != nil:
+		data.Next = *next + ".0"
+	}
 	return v.show("failure-groups", "Failures by what went wrong", data)
+}
+
+// Groups of failures are listed by when they failed first, and shown by when they failed last: so many are sorted.
+const (
+	groupsRead   = 500
+	groupsOnPage = 50
+)
+
+// lastFailed reads groups, those that failed last first; next is where there are more, nil: there are none.
+func (v *view) lastFailed(filter url.Values, cursor string) (all []wire.FailureGroup, next *string, err error) {
+	list, err := v.API.FailureGroups(v.ctx(), filter, client.Page{Limit: groupsRead, Cursor: cursor})
+	slices.SortStableFunc(list.Items, func(a, b wire.FailureGroup) int { return cmp.Compare(b.LastAt, a.LastAt) })
+	return list.Items, list.Next, err
 }
 
 // shownFailure is the data of the page of a failure.

@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -52,6 +54,26 @@ func TestAFailureIsEditedAndRunAgain(t *testing.T) {
 	s.until("/failures/"+id, "resolved")
 	s.page("/failures", "Nothing has failed that nobody has dealt with.")
 	s.page("/failures?status=resolved", id[:8])
+}
+
+func TestWhatFailedLastIsFirstOfItsKind(t *testing.T) {
+	s := newSite(t)
+	for i := range 60 {
+		s.job(fmt.Sprintf("f%02d", i), `{"script":{"source":"exit 3"},"retry":{"max_attempts":1}}`)
+		s.run(fmt.Sprintf("f%02d", i), `1`)
+	}
+	s.run("f00", `1`) // the kind that was there first
+	for _, path := range []string{"/", "/failures/groups"} {
+		text := s.page(path, "/jobs/f00")
+		if strings.Index(text, "/jobs/f00") > strings.Index(text, "/jobs/f59") {
+			t.Errorf("%s does not begin with what failed last", path)
+		}
+	}
+	next := html.UnescapeString(attribute(t, s.page("/failures/groups"), `class="button" href="`))
+	text := s.page(next, "/jobs/f01", "/jobs/f10")
+	if strings.Contains(text, "/jobs/f00") || strings.Contains(text, "/jobs/f11") || strings.Contains(text, "Next page") {
+		t.Errorf("the second page at %s holds what the first did, or leads further", next)
+	}
 }
 
 func TestALongErrorDoesNotBuryWhatWasDecided(t *testing.T) {

@@ -34,6 +34,7 @@ const (
 // overviewed is the data of the overview.
 type overviewed struct {
 	Server  wire.Server
+	Worst   []need // of the server as a whole: before all failures
 	Needs   []need
 	Groups  []wire.FailureGroup // with open failures, the newest first
 	More    bool                // there are more of them
@@ -86,7 +87,9 @@ func (v *view) overviewed() (d overviewed, err error) {
 			return d, err
 		}
 	}
-	d.Needs = append(v.serverNeeds(&d.Server, d.New), d.Needs...)
+	whole := v.serverNeeds(&d.Server, d.New)
+	d.Worst = slices.DeleteFunc(slices.Clone(whole), func(n need) bool { return n.Class != "bad" })
+	d.Needs = append(slices.DeleteFunc(whole, func(n need) bool { return n.Class == "bad" }), d.Needs...)
 	slices.SortStableFunc(d.Needs, func(a, b need) int { return cmp.Compare(a.Class, b.Class) })
 	return d, nil
 }
@@ -126,15 +129,10 @@ func (v *view) serverNeeds(s *wire.Server, fresh bool) (needs []need) {
 }
 
 func (v *view) readOpen(d *overviewed) error {
-	list, err := v.API.FailureGroups(v.ctx(), url.Values{"status": {"open"}}, client.Page{Limit: 50})
-	if err != nil {
-		return err
-	}
-	d.Groups = list.Items
-	slices.SortStableFunc(d.Groups, func(a, b wire.FailureGroup) int { return cmp.Compare(b.LastAt, a.LastAt) })
-	d.More = list.Next != nil || len(d.Groups) > groupsShown
-	d.Groups = d.Groups[:min(len(d.Groups), groupsShown)]
-	return nil
+	all, next, err := v.lastFailed(url.Values{"status": {"open"}}, "")
+	d.More = next != nil || len(all) > groupsShown
+	d.Groups = all[:min(len(all), groupsShown)]
+	return err
 }
 
 // readShared reads what holds runs: queues and dependencies.

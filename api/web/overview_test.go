@@ -96,6 +96,18 @@ func TestTheOverviewNamesWhatItTellsOf(t *testing.T) {
 	}
 }
 
+func TestWhatTheServerAsAWholeWantsComesBeforeFailures(t *testing.T) {
+	s := newSite(t)
+	s.job("tell", `{"webhook":{"url":"http://127.0.0.1:9/"},"retry":{"max_attempts":1,"rules":[{"if":"true","then":"fail"}]}}`)
+	s.call("PUT", "/v1/alerts/ops", `{"on":["run.failed"],"run":"tell"}`)
+	s.job("bad", `{"script":{"source":"exit 3"},"retry":{"max_attempts":1}}`)
+	s.run("bad", `{}`)
+	text := s.until("/", "could not be delivered")
+	if strings.Index(text, "could not be delivered") > strings.Index(text, "/failures/groups/") {
+		t.Error("a failure comes first")
+	}
+}
+
 func TestTheServerIsDrainedAndResumedFromItsPage(t *testing.T) {
 	s := newSite(t)
 	s.page("/server", "Database", "n.db", "Takes work", "Drain", `href="/tokens"`, `href="/audit"`)

@@ -38,9 +38,9 @@ type lateTick struct {
 // TellLate implements store.Schedules.
 func (s *Store) TellLate(
 	ctx context.Context, now jobs.Time, limit int,
-) (told int, more bool, err error) {
+) (told []jobs.ScheduleLate, more bool, err error) {
 	err = s.write(ctx, func(tx Tx) error {
-		told = 0
+		told = nil
 		var list []lateTick
 		err := tx.Query(selectLate, func(r Row) error {
 			list = append(list, lateTick{
@@ -51,9 +51,9 @@ func (s *Store) TellLate(
 		}, int64(now), limit)
 		more = len(list) == limit
 		for i := 0; err == nil && i < len(list); i++ {
-			var late bool
-			if late, err = s.tellLate(tx, &list[i], now); late {
-				told++
+			var late *jobs.ScheduleLate
+			if late, err = s.tellLate(tx, &list[i], now); late != nil {
+				told = append(told, *late)
 			}
 		}
 		return err
@@ -61,11 +61,14 @@ func (s *Store) TellLate(
 	return told, more, err
 }
 
-func (s *Store) tellLate(tx Tx, t *lateTick, now jobs.Time) (late bool, err error) {
+// tellLate keeps the event of a tick that is late; nil: it is not.
+func (s *Store) tellLate(tx Tx, t *lateTick, now jobs.Time) (*jobs.ScheduleLate, error) {
 	var state jobs.State
+	late := false
 	if !t.gone {
+		var err error
 		if state, late, err = t.look(tx); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
 	mark := any(nil)
@@ -73,18 +76,19 @@ func (s *Store) tellLate(tx Tx, t *lateTick, now jobs.Time) (late bool, err erro
 		mark = int64(1)
 	}
 	if err := must(tx.Exec(updateTickLooked, t.schedule, t.job, int64(t.at), mark)); err != nil || !late {
-		return false, err
+		return nil, err
 	}
 	what := "has not started"
 	if t.success {
 		what = "has not succeeded"
 	}
-	return true, s.keepEvent(tx, store.Event{
+	said := &jobs.ScheduleLate{
+		Schedule: t.name, Job: t.jobName, Run: t.run, ScheduledFor: t.at, Deadline: t.deadline, State: state,
+		Reason: fmt.Sprintf("the run for %s %s by %s", t.at, what, t.deadline),
+	}
+	return said, s.keepEvent(tx, store.Event{
 		At: now, Type: jobs.EventScheduleLate, Subject: jobs.ScheduleSubject(t.name), Job: t.jobName, Run: t.run,
-		Data: jobs.AppendJSON(nil, &jobs.ScheduleLate{
-			Schedule: t.name, Job: t.jobName, Run: t.run, ScheduledFor: t.at, Deadline: t.deadline, State: state,
-			Reason: fmt.Sprintf("the run for %s %s by %s", t.at, what, t.deadline),
-		}),
+		Data: jobs.AppendJSON(nil, said),
 	})
 }
 

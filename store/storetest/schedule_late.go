@@ -22,9 +22,9 @@ func (w *world) watched(name string, success bool) jobs.ID {
 
 func (w *world) tellLate(limit int) (told int, more bool) {
 	w.Helper()
-	told, more, err := w.TellLate(w.ctx, w.now, limit)
+	late, more, err := w.TellLate(w.ctx, w.now, limit)
 	w.check(err)
-	return told, more
+	return len(late), more
 }
 
 // lateCases say what a run does within five minutes of its tick, and whether it is late then.
