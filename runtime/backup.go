@@ -328,10 +328,10 @@ func (r *Runtime) lastBackup(within time.Duration, kill <-chan struct{}) {
 // backupFailed tells that no copy could be made, once until one can.
 func (r *Runtime) backupFailed(err error) {
 	now := r.Now()
-	state := BackupState{}
+	state, first := BackupState{}, false
 	r.backups.ended = r.clock.ran()
 	r.backups.set(func(s *BackupState) {
-		if s.Failing == 0 {
+		if first = s.Failing == 0; first {
 			s.Failing = now
 		}
 		s.Failed = err.Error()
@@ -344,7 +344,7 @@ func (r *Runtime) backupFailed(err error) {
 			Path: filepath.Join(r.cfg.Backups.Dir, LatestName), Reason: err.Error(),
 		}),
 	}}})
-	if told > 0 || terr != nil {
+	if first || told > 0 || terr != nil { // first: an earlier process may have told of it
 		r.log.Error("no backup could be made: tried again each minute", "error", err, "newest", state.AsOf)
 	}
 	if r.wroteIdle(terr) != nil {

@@ -219,3 +219,14 @@ func TestDamagedFileIsNeitherVerifiedNorRestored(t *testing.T) {
 		t.Errorf("--resume has not let it go: %d\n%s", status, q.log)
 	}
 }
+
+// The event stands until a backup is made; the log of each server says it.
+func TestEachServerLogsThatItsBackupsFail(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "file", "")
+	for range 2 {
+		p := start(t, dir, "--backup-dir", file)
+		p.until("it says so", func() bool { return strings.Contains(p.log.String(), "no backup could be made") })
+		p.stop(syscall.SIGTERM)
+	}
+}

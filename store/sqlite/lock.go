@@ -15,6 +15,8 @@ type lockFile struct {
 	path string
 }
 
+const lockSuffix = ".lock"
+
 // resolve follows symbolic links, so that every route to a file meets the same lock.
 func resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
@@ -44,7 +46,7 @@ func resolve(path string) (string, error) {
 
 // lock takes the lock beside a resolved path.
 func lock(path string) (*lockFile, error) {
-	name := path + ".lock"
+	name := path + lockSuffix
 	for range 100 {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err != nil {
@@ -67,12 +69,10 @@ func lock(path string) (*lockFile, error) {
 			return nil, fmt.Errorf("lock %s: %w", name, err)
 		}
 		// The one before may have removed the file between our open and our lock.
-		ours, err1 := f.Stat()
-		there, err2 := os.Stat(name)
-		if err1 == nil && err2 == nil && os.SameFile(ours, there) {
+		if l := (&lockFile{file: f, path: name}); l.held() {
 			_ = f.Truncate(0)
 			_, _ = fmt.Fprintf(f, "%d", os.Getpid())
-			return &lockFile{file: f, path: name}, nil
+			return l, nil
 		}
 		f.Close()
 	}
@@ -86,9 +86,18 @@ func pidText(b []byte) string {
 	return string(b)
 }
 
+// held reports whether the file that is locked still has its name: another server locks the one that has it.
+func (l *lockFile) held() bool {
+	ours, err1 := l.file.Stat()
+	there, err2 := os.Stat(l.path)
+	return err1 == nil && err2 == nil && os.SameFile(ours, there)
+}
+
 // release removes the file while it is still locked, so that nobody locks a removed one for good.
 func (l *lockFile) release() {
-	_ = os.Remove(l.path)
+	if l.held() {
+		_ = os.Remove(l.path)
+	}
 	_ = l.file.Close()
 }
 
@@ -117,6 +126,6 @@ func checkLinks(path string) error {
 
 // isServed tells whether a server is at work on a resolved path, or died at it.
 func isServed(path string) bool {
-	_, err := os.Lstat(path + ".lock")
+	_, err := os.Lstat(path + lockSuffix)
 	return err == nil
 }

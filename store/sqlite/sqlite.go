@@ -363,7 +363,7 @@ func (d *db) closeAll() {
 	if d.writing != nil {
 		_ = d.writing.Close() // the last connection checkpoints and removes the WAL
 	}
-	if d.w.failed == nil {
+	if d.w.failed == nil && d.lock.held() { // else the note is another server's
 		end := d.end
 		if d.note.Start == 0 {
 			end = d.leave

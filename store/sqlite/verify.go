@@ -52,6 +52,9 @@ func verify(ctx context.Context, path string, whole bool) (v store.Verified, err
 	switch code(err) & 0xff {
 	case lib.SQLITE_NOTADB:
 		return v, errors.New(noBackup)
+	case lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
+		return v, fmt.Errorf("this user must be able to read it, and to write it and its folder where it is served or a log (-wal) "+
+			"lies beside it: %w", err)
 	case lib.SQLITE_CORRUPT:
 		v.Problems, v.Skipped = append(v.Problems, store.Problem{What: "the file is damaged: " + err.Error(), Count: 1}), "the file is damaged"
 		return v, nil

@@ -11,20 +11,22 @@ import (
 
 // sameFiles knows the files of a database that SQLite holds open, so that it is noticed when somebody removes or
 // replaces them while they are served: SQLite goes on with what has no name any more, and all of that is gone with
-// the process. They are asked for by stat alone; see the package for why none is opened.
+// the process. The lock is one of them: who removes it lets a second server in. They are asked for by stat alone; see
+// the package for why none is opened.
 type sameFiles struct {
 	path  string
-	known [3]fileID // zero: not looked at yet
+	known [4]fileID // zero: not looked at yet
 }
 
 // fileID tells one file from another.
 type fileID struct{ device, inode uint64 }
 
-var suffixes = [3]string{"", "-wal", "-shm"}
+var suffixes = [4]string{"", "-wal", "-shm", lockSuffix}
 
 // lost is a file that is not the one that is served any more.
 type lost struct {
 	main     bool   // it is the database itself
+	lock     bool   // it is what keeps others from it
 	replaced bool   // another file has its name
 	what     string // "nightshift.db-wal was removed"
 }
@@ -38,9 +40,9 @@ func (f *sameFiles) check() *lost {
 		case f.known[i] == (fileID{}):
 			f.known[i] = id
 		case os.IsNotExist(err):
-			return &lost{main: i == 0, what: f.path + suffix + " was removed"}
+			return &lost{main: i == 0, lock: suffix == lockSuffix, what: f.path + suffix + " was removed"}
 		case err == nil && id != f.known[i]:
-			return &lost{main: i == 0, replaced: true, what: f.path + suffix + " was replaced by another file"}
+			return &lost{main: i == 0, lock: suffix == lockSuffix, replaced: true, what: f.path + suffix + " was replaced by another file"}
 		}
 	}
 	return nil
@@ -77,6 +79,9 @@ const rescuedSuffix = ".rescued-"
 
 // rescue saves what was committed and says where to.
 func (w *writer) rescue(gone *lost) string {
+	if gone.lock {
+		return "it keeps other servers from the file, one of which may be at work on it now. All that was committed is in the database"
+	}
 	if !gone.main && !gone.replaced {
 		// All of the log goes into the database: who opened the files since would have made new ones.
 		left := int64(-1)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"nightshift/jobs"
@@ -79,6 +80,42 @@ func TestFilesTakenAwayEndTheWriterAndNothingIsLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever takes a lock for a leftover of a crash, and removes it, lets a second server in: the first one ends before it
+// acknowledges anything more, and leaves what is the second one's.
+func TestServerWhoseLockWasRemovedMakesRoomForTheSecond(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "n.db")
+	first := openAt(t, path)
+	saveJob(t, first, "a")
+	check(t, os.Remove(path+".lock"))
+	second := openAt(t, path)
+	ids := jobs.NewIDs(0, func() uint64 { return 1 })
+	_, err := first.Enqueue(t.Context(), []store.Submission{submission(ids, "a")})
+	wantText(t, err, "n.db.lock was replaced by another file", "while the server had it open")
+	if !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("%v: not an unknown outcome: the server would go on", err)
+	}
+	if err := first.Close(); err == nil {
+		t.Error("the store closes as if all were well")
+	}
+	if found, _ := filepath.Glob(path + ".rescued-*"); len(found) > 0 {
+		t.Errorf("%v: nothing needed to be rescued", found)
+	}
+	if _, err := Open(t.Context(), path, Config{}); err == nil || !strings.Contains(err.Error(), "is being served") {
+		t.Errorf("a third one: %v", err)
+	}
+	saveJob(t, second, "b")
+	check(t, second.Close())
+	wantHeld(t, "afterwards", path, "")
+
+	first = openAt(t, path)
+	check(t, os.Remove(path+".lock"))
+	second = openAt(t, path)
+	_ = first.Close() // before it has noticed
+	saveJob(t, second, "c")
+	check(t, second.Close())
+	wantHeld(t, "afterwards", path, "")
 }
 
 // A file that grows past what the system lets it is a full disk: SQLite calls it an I/O error.
