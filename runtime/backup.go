@@ -141,7 +141,33 @@ func (r *Runtime) openBackups() error {
 				"folder of its own (--backup-dir)", path, copied.Of)
 		}
 	}
+	if copied.Foreign {
+		if err := r.keepForeign(path, copied.AsOf); err != nil {
+			_ = b.lock.Close()
+			b.lock = nil // nothing takes its place before it is kept
+			return err
+		}
+		copied = store.Copy{}
+	}
 	b.set(func(s *BackupState) { s.Path, s.AsOf, s.Size = path, copied.AsOf, copied.Size })
+	return nil
+}
+
+// keepForeign gives the last backup of a database that was here before the name of a dated one: where that database is
+// gone, and this one begins in its place, or an older backup was restored, it holds what nothing else does.
+func (r *Runtime) keepForeign(path string, asOf jobs.Time) error {
+	name := BackupName(asOf.Std())
+	dest := filepath.Join(r.cfg.Backups.Dir, name)
+	if _, err := os.Lstat(dest); errors.Is(err, os.ErrNotExist) {
+		if err := os.Rename(path, dest); err != nil {
+			return fmt.Errorf("keep the last backup of the database before: %w", err)
+		}
+	} else if err != nil {
+		return err
+	}
+	r.log.Warn("the last backup is not of this database, but of one that was here before: it is kept (nightshift restore)",
+		"backup", dest, "as_of", asOf)
+	r.backups.set(func(s *BackupState) { s.Dated = len(r.dated()) })
 	return nil
 }
 

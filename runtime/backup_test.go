@@ -14,6 +14,7 @@ import (
 	"nightshift/jobs"
 	"nightshift/runtime"
 	"nightshift/store"
+	"nightshift/store/sqlite"
 )
 
 // backedUp makes a runtime anew that makes backups.
@@ -280,6 +281,63 @@ func TestBackupThatIsAskedForHoldsWhatWasAcknowledged(t *testing.T) {
 		s.rt.Start()
 		s.stop()
 	})
+}
+
+// A machine is made anew, the disk of backups is there, and the server starts before anybody could restore; or an
+// older backup is restored than the last one.
+func TestLastBackupOutlivesItsDatabase(t *testing.T) {
+	for name, older := range map[string]bool{"begun anew": false, "an older one restored": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, succeed)
+				dir := s.backedUp(asUsual)
+				s.put(webhookJob)
+				old := filepath.Join(tempDir(t), "old.db")
+				if _, err := s.st.Backup(context.Background(), old, s.rt.Now()); err != nil {
+					t.Fatal(err)
+				}
+				s.rt.Start()
+				until(time.Minute)
+				last := s.submit(jobs.Request{Job: "a"})
+				s.stop() // and is published
+				for _, suffix := range []string{"", ".served"} {
+					if err := os.Remove(s.path + suffix); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if older {
+					if err := os.Rename(old, s.path); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 2 { // it is kept once
+					var err error
+					if s.st, err = sqlite.Open(context.Background(), s.path, sqlite.Config{Start: 4711}); err != nil {
+						t.Fatal(err)
+					}
+					s.backedUp(asUsual)
+					s.rt.Start()
+					if s.rt.Restored() != nil {
+						s.drain(false)
+					}
+					synctest.Wait()
+					if got := s.copyOf(filepath.Join(dir, runtime.LatestName)); got.AsOf == 0 || got.Run == last {
+						t.Errorf("latest is of the database before: %+v", got)
+					}
+					kept := 0
+					for _, name := range dated(t, dir) {
+						if s.copyOf(filepath.Join(dir, name)).Run == last {
+							kept++
+						}
+					}
+					if n := s.rt.Backups().Dated; kept != 1 || n != 2 {
+						t.Errorf("of %d dated copies %d are the last of the database before", n, kept)
+					}
+					s.stop()
+				}
+			})
+		})
+	}
 }
 
 // restoredServer serves a backup that was taken while a run was due, one retried, one ran and a schedule had ticks.

@@ -36,8 +36,11 @@ type Copy struct {
 	Path string    `json:"-"`
 	Size int64     `json:"-"`
 	Of   string    `json:"-"`     // the path of the file that it is a copy of
+	File string    `json:"-"`     // names that file, whatever its path; "": it was made before files had names
 	AsOf jobs.Time `json:"as_of"` // everything acknowledged before is in it
 	Run  jobs.ID   `json:"run"`   // the newest there was, deleted or not; nil: there was none
+	// Foreign: it is of another file than the store's, be it one that had its path; what it holds may be nowhere else.
+	Foreign bool `json:"-"`
 }
 
 // HeldWhy is why nothing starts of a file.

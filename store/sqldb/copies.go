@@ -15,6 +15,7 @@ const (
 	metaAsOfPath    = "as_of_path" // of the file
 	metaAsOfRun     = "as_of_run"  // the newest run that there was
 	metaHeld        = "held"       // heldRow: nothing of the file starts
+	metaFile        = "file"       // a name that no other file has, but for its copies until they are let go
 	deleteMeta      = `DELETE FROM meta WHERE name = $1`
 	anyHistory      = `SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM jobs WHERE name <> '_group') OR EXISTS (SELECT 1 FROM documents)`
 	selectNewestRun = `SELECT seq, tail FROM runs ORDER BY seq DESC LIMIT 1`
@@ -27,7 +28,30 @@ func (s *Store) Backup(ctx context.Context, dest string, now jobs.Time) (store.C
 
 // Copy implements store.Copies.
 func (s *Store) Copy(ctx context.Context, path string) (store.Copy, error) {
-	return s.db.Copy(ctx, path)
+	c, err := s.db.Copy(ctx, path)
+	if err != nil {
+		return c, err
+	}
+	err = s.db.Read(ctx, func(tx Tx) error {
+		own, err := readMeta(tx, metaFile)
+		c.Foreign = c.File != "" && c.File != own
+		return err
+	})
+	return c, err
+}
+
+// Name gives a file that has none its name: each start calls it, with one that no other file has.
+func (s *Store) Name(ctx context.Context, name string) error {
+	named := false
+	err := s.db.Read(ctx, func(tx Tx) error {
+		had, err := readMeta(tx, metaFile)
+		named = had != ""
+		return err
+	})
+	if err != nil || named {
+		return err
+	}
+	return s.write(ctx, func(tx Tx) error { return must(tx.Exec(upsertMeta, metaFile, name)) })
 }
 
 // MarkCopy has a copy of the file at path say that it is one: what was committed before now is in it.
@@ -58,6 +82,9 @@ func ReadCopy(tx Tx) (c store.Copy, err error) {
 	}
 	c.AsOf = jobs.Time(at)
 	if c.Of, err = readMeta(tx, metaAsOfPath); err != nil {
+		return c, err
+	}
+	if c.File, err = readMeta(tx, metaFile); err != nil {
 		return c, err
 	}
 	if text, err = readMeta(tx, metaAsOfRun); err == nil && text != "" {
@@ -125,11 +152,19 @@ func (s *Store) Restored(ctx context.Context) (h *store.Restored, err error) {
 	return h, err
 }
 
-// LetGo implements store.Copies.
+// LetGo implements store.Copies. From here on the file goes its own way: what is copied of another one that went on
+// from the same backup is no copy of it.
 func (s *Store) LetGo(ctx context.Context, by store.By) error {
 	return s.write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(deleteMeta, metaHeld)
 		if err != nil || n == 0 {
+			return err
+		}
+		name, err := readMeta(tx, metaFile)
+		if err == nil {
+			_, err = tx.Exec(upsertMeta, metaFile, name+"-"+strconv.FormatInt(int64(by.Now), 36))
+		}
+		if err != nil {
 			return err
 		}
 		return s.audit(tx, by, "let-go", "server", "server")

@@ -45,7 +45,7 @@ type Config struct {
 	Log     *slog.Logger // nil: none
 	Now     jobs.Time    // of the start
 	// Start is a number of this start that no other one has, by which a file that was served since is told from a copy
-	// of it; 31 bits count. 0: one more than that of the start before.
+	// of it; 31 bits count. A file that is new is named by it. 0: one more than that of the start before.
 	Start int64
 	// NoUpgradeCopy brings an older schema up to date without a copy of the file being made first.
 	NoUpgradeCopy bool
@@ -85,7 +85,8 @@ func Open(ctx context.Context, path string, cfg Config) (store.Store, error) {
 		return nil, err
 	}
 	s := sqldb.New(d)
-	hold := func() error { return s.Hold(ctx, d.why, cfg.Now) }
+	name := strconv.FormatUint(uint64(cfg.Start), 36)
+	hold := func() error { return errors.Join(s.Name(ctx, name), s.Hold(ctx, d.why, cfg.Now)) }
 	if err := d.begin(ctx, cfg.Start, d.was, hold); err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("open database %s: %w", path, explainOpen(err))
