@@ -109,6 +109,10 @@ func resume(c *call) error {
 		return err
 	}
 	cancelled, err := c.s.rt.Resume(c.ctx(), in.CancelWaiting, c.by(""))
+	if errors.Is(err, store.ErrClosed) {
+		return &problem{kind: probStopping, retryAfter: 5 * time.Second, detail: fmt.Sprintf(
+			"it is not resumed, and %d runs were cancelled: call again once it has started", cancelled)}
+	}
 	if err != nil {
 		return err
 	}

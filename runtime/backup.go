@@ -173,7 +173,7 @@ func (r *Runtime) keepForeign(path string, asOf jobs.Time) error {
 
 // backUp publishes copies when they are due, until the runtime stops.
 func (r *Runtime) backUp() {
-	c, b := &r.cfg.Backups, &r.backups
+	c := &r.cfg.Backups
 	if c.Dir == "" {
 		return
 	}
@@ -188,8 +188,6 @@ func (r *Runtime) backUp() {
 		r.tellStale()
 		select {
 		case <-r.stopping.Done():
-			b.making.Lock() // let one that somebody asked for end first
-			defer b.making.Unlock()
 			return
 		case <-tick.C:
 		}
@@ -305,6 +303,12 @@ func (e *NoRoomError) Error() string {
 func (r *Runtime) Backup(ctx context.Context) (*os.File, store.Copy, error) {
 	r.backups.making.Lock()
 	defer r.backups.making.Unlock()
+	if r.over.Err() != nil {
+		return nil, store.Copy{}, errStopping
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.over, cancel)() // a stop does not wait for all of a large file
 	dir := r.cfg.Backups.Dir
 	if dir == "" {
 		size, err := r.store.Size(ctx)
@@ -317,6 +321,9 @@ func (r *Runtime) Backup(ctx context.Context) (*os.File, store.Copy, error) {
 	}
 	dest := filepath.Join(dir, fmt.Sprintf("%sasked-%016x.db", tempPrefix, random64()))
 	copied, err := r.backupTo(ctx, dest)
+	if err != nil && r.over.Err() != nil {
+		err = errStopping
+	}
 	if err != nil {
 		return nil, copied, err
 	}

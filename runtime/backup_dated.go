@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// dated are the names of the dated copies, oldest first.
+// dated are the names of the dated copies, oldest first; before all others those of the future, which a clock has made
+// that was set since.
 func (r *Runtime) dated() []string {
 	list, err := os.ReadDir(r.cfg.Backups.Dir)
 	if err != nil {
@@ -23,7 +24,12 @@ func (r *Runtime) dated() []string {
 		}
 	}
 	slices.Sort(names)
-	return names
+	ahead := BackupName(r.Now().Std().Add(r.cfg.Backups.Every))
+	i, same := slices.BinarySearch(names, ahead)
+	if same {
+		i++
+	}
+	return slices.Concat(names[i:], names[:i])
 }
 
 func (r *Runtime) datedDue() bool {
@@ -36,7 +42,6 @@ func (r *Runtime) datedDue() bool {
 	}
 	at, err := time.Parse(datedForm, names[len(names)-1])
 	now := r.Now().Std()
-	// One of the future is of a clock that was set since.
 	return err != nil || now.Sub(at) >= r.cfg.Backups.Every || at.Sub(now) > r.cfg.Backups.Every
 }
 

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"nightshift/jobs"
@@ -11,6 +10,8 @@ import (
 
 // cancelStep is how many runs a resume cancels in one transaction.
 const cancelStep = 500
+
+var errStopping = fmt.Errorf("%w: the server is stopping", store.ErrClosed)
 
 // startUpkeep starts what decides by itself: ticks, deadlines, alerts, orders, pruning. Of a file that is held it
 // is not started before that is let go.
@@ -56,7 +57,7 @@ func (r *Runtime) Resume(ctx context.Context, cancelWaiting bool, by store.By) (
 	r.resuming.Lock()
 	defer r.resuming.Unlock()
 	if r.stopping.Err() != nil {
-		return 0, errors.New("the server is stopping")
+		return 0, errStopping
 	}
 	by.Now = r.Now()
 	ctx = context.WithoutCancel(ctx) // half of it would be nothing
@@ -110,6 +111,9 @@ func (r *Runtime) cancelWaiting(ctx context.Context, by store.By) (n int, err er
 		r.hub.cascaded()
 		if out.Done {
 			return n, nil
+		}
+		if r.stopping.Err() != nil {
+			return n, errStopping
 		}
 	}
 }

@@ -17,8 +17,8 @@ const lastMoment = 1500 * time.Millisecond
 // returns when all that ended is on disk. Closing kill (nil: never) cuts the grace short.
 func (r *Runtime) Stop(kill <-chan struct{}) error {
 	end := time.Now().Add(r.cfg.Grace)
-	r.resuming.Lock()
 	r.stop()
+	r.resuming.Lock() // a resume under way ends soon, and one that comes later begins nothing
 	r.resuming.Unlock()
 	r.wakeDispatcher()
 	over := make(chan struct{})
@@ -38,6 +38,8 @@ func (r *Runtime) Stop(kill <-chan struct{}) error {
 	}
 	r.end()
 	r.upkeep.Wait()
+	r.backups.making.Lock() // one that somebody asked for ends now: no copy is under way when the store is closed
+	r.backups.making.Unlock()
 	if err == nil {
 		r.lastBackup(time.Until(end)+lastMoment/2, kill)
 	}

@@ -179,7 +179,7 @@ func copyWhole(ctx context.Context, from, to string) error {
 	return findDamage(ctx, made, "quick_check")
 }
 
-// moveAside gives a file another name, and its log too, so that they can be opened there. Its own name it keeps, where
+// moveAside gives a file another name, and its logs too, so that they can be opened there. Its own name it keeps, where
 // the file system has links, until what is restored takes it: whatever is killed in between, no start finds nothing
 // there and begins anew.
 func moveAside(path string, now jobs.Time) (moved string, err error) {
@@ -200,8 +200,11 @@ func moveAside(path string, now jobs.Time) (moved string, err error) {
 			return "", err
 		}
 	}
-	if err := os.Rename(path+"-wal", aside+"-wal"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return moved, err
+	// SQLite would take what another program was cut off at for what is to be undone in the file that comes here.
+	for _, log := range []string{"-wal", "-journal"} {
+		if err := os.Rename(path+log, aside+log); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return moved, err
+		}
 	}
 	for _, name := range []string{path + "-shm", notePath(path)} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
