@@ -130,8 +130,7 @@ func listFailureGroups(v *view) error {
 	if err != nil {
 		return err
 	}
-	from, _ := strconv.Atoi(skip)
-	from = min(max(0, from), len(all))
+	from := startOf(skip, len(all), groupsOnPage)
 	to := min(from+groupsOnPage, len(all))
 	data.Groups = all[from:to]
 	switch {

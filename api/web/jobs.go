@@ -61,8 +61,7 @@ func listJobs(v *view) error {
 	all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !fits(j, data.Q) || data.Only == "paused" && !j.Paused })
 	slices.SortFunc(all, func(a, b *jobs.Job) int { return strings.Compare(a.Name, b.Name) })
 	data.Count = len(all)
-	from, _ := strconv.Atoi(v.query("cursor"))
-	from = min(max(0, from), len(all))
+	from := startOf(v.query("cursor"), len(all), jobsShown)
 	shown := all[from:min(from+jobsShown, len(all))]
 	if from+jobsShown < len(all) {
 		data.Next = strconv.Itoa(from + jobsShown)
@@ -75,6 +74,12 @@ func listJobs(v *view) error {
 		data.Jobs = append(data.Jobs, row)
 	}
 	return v.show("jobs", "Jobs", data)
+}
+
+// startOf is where a page of a list begins: where the list has become shorter than that, its last page does.
+func startOf(cursor string, n, onPage int) int {
+	from, _ := strconv.Atoi(cursor)
+	return min(max(0, from), max(0, n-1)/onPage*onPage)
 }
 
 // allJobs reads jobs, up to a bound.
