@@ -342,6 +342,17 @@ func (d *db) Close() error {
 	return d.w.failed
 }
 
+// emptyLog takes the log into the file, and reports whether nothing is left of it.
+func (d *db) emptyLog() bool {
+	var busy, pages, taken int
+	err := d.writing.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &taken)
+	if err != nil || busy != 0 || pages != 0 {
+		return false
+	}
+	d.note.Begun = false
+	return true
+}
+
 func (d *db) closeAll() {
 	if d.w.conn != nil {
 		d.w.stop()
@@ -361,10 +372,15 @@ func (d *db) closeAll() {
 	if d.reading != nil {
 		_ = d.reading.Close()
 	}
+	note := d.w.failed == nil && d.lock.held() // else the note is another server's
+	// It is noted before the log is removed: a kill in between would leave what looks like a log that somebody removed.
+	if note && d.note.Start != 0 && d.emptyLog() {
+		note = d.end() != nil
+	}
 	if d.writing != nil {
 		_ = d.writing.Close() // the last connection checkpoints and removes the WAL
 	}
-	if d.w.failed == nil && d.lock.held() { // else the note is another server's
+	if note {
 		end := d.end
 		if d.note.Start == 0 {
 			end = d.leave

@@ -190,13 +190,7 @@ func TestKilledAtAStatementOfAnUpgradeLeavesTheOldSchemaOrTheNew(t *testing.T) {
 
 // Writes are cut off in the middle of statements and of commits, of the log as of the copy.
 func TestKilledAtAWriteOfAnUpgradeLeavesTheOldSchemaOrTheNew(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("there is no strace")
-	}
-	if out, err := exec.Command(strace, "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		t.Skipf("strace may not trace here: %v %s", err, out)
-	}
+	strace := needStrace(t)
 	m := makeUpgrade(t)
 	for _, call := range []string{"pwrite64", "fsync,fdatasync", "unlink,unlinkat,rename,renameat,renameat2,ftruncate"} {
 		step, seen := stride(23, 97), map[string]int{}
@@ -217,4 +211,29 @@ func TestKilledAtAWriteOfAnUpgradeLeavesTheOldSchemaOrTheNew(t *testing.T) {
 			t.Errorf("%s: nothing was killed: the test proves nothing", call)
 		}
 	}
+}
+
+// A kill at the last moment of a stop is not taken for a log that somebody has removed: the file is not held.
+func TestKilledAtTheNoteOfAStopHoldsNothing(t *testing.T) {
+	strace := needStrace(t)
+	m := makeUpgrade(t)
+	path := m.start(t)
+	killed, said := upgradeChild(t, path, m.newest, 0, strace, "-f", "-o", os.DevNull, "-P", path+".served",
+		"-e", "trace=pwrite64", "-e", "inject=pwrite64:signal=KILL:when=1")
+	if !killed {
+		t.Fatalf("the note was not written over: this proves nothing: %s", said)
+	}
+	m.check(t, path)
+}
+
+func needStrace(t *testing.T) string {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("there is no strace")
+	}
+	if out, err := exec.Command(strace, "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		t.Skipf("strace may not trace here: %v %s", err, out)
+	}
+	return strace
 }
