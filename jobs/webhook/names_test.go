@@ -109,6 +109,24 @@ func TestNameThatDoesNotExistIsADNSFailure(t *testing.T) {
 	}
 }
 
+// A proxy would dial in our place, what we must not dial too.
+func TestProxiesOfTheEnvironmentAreNotAsked(t *testing.T) {
+	proxy := receive(t, answers(status(200, "from the proxy")))
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		t.Setenv(name, proxy.url)
+	}
+	t.Setenv("NO_PROXY", "")
+	ns := nameServer(t, func(string) []string { return nil })
+	k := newKind(t, Config{})
+	k.lookup = ns.resolver()
+	for _, url := range []string{"http://gone.example/", "https://gone.example/"} {
+		wantFailure(t, call(t, k, hook(url)), jobs.FailDNS, "no address found for gone.example")
+	}
+	if k.transport.Proxy != nil {
+		t.Error("there is a proxy")
+	}
+}
+
 func TestConnectingHasATimeOfItsOwn(t *testing.T) {
 	ns := nameServer(t, func(string) []string { return nil })
 	k := newKind(t, Config{})

@@ -72,6 +72,14 @@ func TestLocksAreHeldWhileTheServerWorks(t *testing.T) {
 			if err == nil {
 				err = s.Tidy(ctx, true)
 			}
+			if err == nil {
+				_, err = s.Size(ctx)
+			}
+			if backup := filepath.Join(filepath.Dir(path), "b"); err == nil {
+				if _, err = s.Backup(ctx, backup, testTime); err == nil {
+					_, err = s.Copy(ctx, backup)
+				}
+			}
 		}
 		worked <- err
 	}()

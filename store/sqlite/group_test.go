@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"nightshift/store"
 	"nightshift/store/sqldb"
@@ -331,4 +332,29 @@ func TestStatementWithinItsOwnRowsIsRefused(t *testing.T) {
 	})
 	wantText(t, err, "wants 2 arguments, got 1")
 	names(t, d)
+}
+
+// A read that goes on would keep the log from being begun anew.
+func TestReadIsCutAtItsTime(t *testing.T) {
+	d := openTest(t)
+	check(t, d.Read(t.Context(), func(tx sqldb.Tx) error {
+		until, bounded := tx.(*reader).ctx.Deadline()
+		if left := time.Until(until); !bounded || left > 30*time.Second {
+			t.Errorf("it may take %v more", left)
+		}
+		return nil
+	}))
+	ctx, cut := context.WithCancel(t.Context())
+	rows := 0
+	err := d.Read(ctx, func(tx sqldb.Tx) error {
+		return tx.Query("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", func(sqldb.Row) error {
+			if rows++; rows == 3 {
+				cut()
+			}
+			return nil
+		})
+	})
+	if !errors.Is(err, context.Canceled) || rows != 3 {
+		t.Errorf("after %d rows: %v", rows, err)
+	}
 }

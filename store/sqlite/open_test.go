@@ -230,3 +230,16 @@ func TestApplyOfWhatStandsWritesNothing(t *testing.T) {
 		t.Error("the log does not tell of writes")
 	}
 }
+
+func TestSQLiteThatCanLoseCommitsIsRefused(t *testing.T) {
+	for version, good := range map[string]bool{
+		"3.44.0": false, "3.51.2": false, "3.51.3": true, "3.54.1": true, "4.0.0": true, "new": false, "": false,
+	} {
+		if err := checkVersion(version); (err == nil) != good {
+			t.Errorf("%q: %v", version, err)
+		}
+	}
+	if err := checkVersion(Version()); err != nil {
+		t.Error(err)
+	}
+}

@@ -76,6 +76,10 @@ func checkPragmas(ctx context.Context, p *sql.DB) error {
 	if err := p.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err != nil {
 		return err
 	}
+	return checkVersion(version)
+}
+
+func checkVersion(version string) error {
 	var major, minor, patch int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
 		return fmt.Errorf("read SQLite's version %q: %w", version, err)
