@@ -25,3 +25,12 @@ func TestPageOfTheAuditTellsTheDifference(t *testing.T) {
 		t.Errorf("a time that is none: %d\n%s", status, text)
 	}
 }
+
+func TestADifferenceOfAScriptIsShownInItsLines(t *testing.T) {
+	s := newSite(t)
+	s.job("steps", `{"script":{"source":"#!/bin/sh\necho one\necho \"two\"\n"}}`)
+	s.job("steps", `{"script":{"source":"#!/bin/sh\necho one\necho \"three\"\n"}}`)
+	for _, path := range []string{"/jobs/steps/versions", "/audit?name=steps"} {
+		s.page(path, "echo one\necho \"two\"\n", "echo one\necho \"three\"\n")
+	}
+}

@@ -79,6 +79,29 @@ func TestWhatFailedLastIsFirstOfItsKind(t *testing.T) {
 	s.page("/jobs?cursor=5000", "/jobs/f59")
 }
 
+func TestAPageThatAnswersAFormLeadsBackToOneThatStands(t *testing.T) {
+	s := newSite(t)
+	s.job("brittle", brittle)
+	s.run("brittle", `1`)
+	for referer, want := range map[string]string{
+		"/failures?job=brittle": "/failures?job=brittle", "/failures/act": "/failures", "": "/failures",
+	} {
+		form := url.Values{"which": {"filter"}, "filter.status": {"open"}, "do": {"requeue"}}
+		req, err := http.NewRequest("POST", s.url+"/failures/act", strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Sec-Fetch-Site": {"same-origin"}}
+		if referer != "" {
+			req.Header.Set("Referer", s.url+referer)
+		}
+		status, text := s.do(s.http, req)
+		if got := html.UnescapeString(attribute(t, text, `name="back" value="`)); status != http.StatusOK || got != want {
+			t.Errorf("from %s: %d, back to %s, want %s", referer, status, got, want)
+		}
+	}
+}
+
 func TestALongErrorDoesNotBuryWhatWasDecided(t *testing.T) {
 	s := newSite(t)
 	s.job("verbose", `{"script":{"source":"for i in $(seq 200); do printf 'the upstream said no. '; done >&2; exit 3"}}`)

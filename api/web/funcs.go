@@ -37,6 +37,7 @@ var funcs = template.FuncMap{
 	"bytes":    words.Bytes,
 	"percent":  percent,
 	"indent":   indented,
+	"value":    value,
 	"plain":    func(s string) string { var p plainer; return p.plain(s) },
 	"lines":    func(s string) int { return min(30, max(3, strings.Count(s, "\n")+2)) },
 	"shortid":  shortID,
@@ -113,6 +114,16 @@ func indented(raw jobs.Raw) string {
 		return string(raw)
 	}
 	return out.String()
+}
+
+// value shows a value of a document: a text of several lines, such as a script, as these lines.
+func value(raw jobs.Raw) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && strings.Contains(text, "\n") {
+		var p plainer
+		return p.plain(text)
+	}
+	return indented(raw)
 }
 
 // shortID is enough of an id to tell it from others: its start, which is when, and its end.

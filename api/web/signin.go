@@ -76,5 +76,9 @@ func (v *view) askToSignIn() {
 	if v.r.Header.Get("Hx-Request") != "" {
 		v.w.Header().Set("Hx-Refresh", "true") // of a page whose session has ended
 	}
-	_ = v.showAs(http.StatusUnauthorized, "sign-in", "Sign in", signingIn{Next: nextOf(v.Path())})
+	next := v.Path()
+	if v.r.Method == http.MethodPost { // the form is lost, its page is not
+		next = v.referer()
+	}
+	_ = v.showAs(http.StatusUnauthorized, "sign-in", "Sign in", signingIn{Next: nextOf(next)})
 }

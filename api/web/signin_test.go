@@ -28,6 +28,15 @@ func TestPagesAreForThoseWhoHaveSignedIn(t *testing.T) {
 	if status, _ := s.get("/runs"); status != http.StatusUnauthorized {
 		t.Errorf("after signing out: %d", status)
 	}
+	// A form that comes after the session has ended.
+	req, err := http.NewRequest("POST", s.url+"/jobs/a/run", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Referer": {s.url + "/jobs/a"}}
+	if status, text := s.do(stranger, req); status != http.StatusUnauthorized || attribute(t, text, `name="next" value="`) != "/jobs/a" {
+		t.Errorf("a form without a session: %d\n%s", status, text)
+	}
 }
 
 func TestAPageOfAnotherSiteChangesNothing(t *testing.T) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -59,6 +60,31 @@ func (v *view) ctx() context.Context { return v.r.Context() }
 
 // Path is the address of the page with its query.
 func (v *view) Path() string { return v.r.URL.RequestURI() }
+
+// Stay is the address of the page that a form on it leads back to: one that answers a form has none of its own.
+func (v *view) Stay() string {
+	if v.r.Method != http.MethodPost {
+		return v.Path()
+	}
+	return cmp.Or(v.cameFrom(), v.Nav, "/")
+}
+
+// cameFrom is the page of the form that was sent; "": it is not known.
+func (v *view) cameFrom() string {
+	if back := v.form("back"); local(back) {
+		return back
+	}
+	return v.referer()
+}
+
+// referer is the page whose form was sent, as the browser says; "": it is not known.
+func (v *view) referer() string {
+	from, err := url.Parse(v.r.Referer())
+	if err != nil || v.r.Referer() == "" || !local(from.RequestURI()) || from.Path == v.r.URL.Path { // a form that was refused twice
+		return ""
+	}
+	return from.RequestURI()
+}
 
 // Here reports whether the page is in a part of the site.
 func (v *view) Here(nav string) bool { return v.Nav == nav }
@@ -264,12 +290,7 @@ func (v *view) fail(err error) {
 		v.site.cfg.Log.Error("a page could not be made", "path", v.r.URL.Path, "error", err)
 	}
 	if v.r.Method == http.MethodPost {
-		if from, err := url.Parse(v.r.Referer()); err == nil && local(from.RequestURI()) {
-			f.Back = from.RequestURI()
-		}
-		if back := v.form("back"); local(back) {
-			f.Back = back
-		}
+		f.Back = v.cameFrom()
 	}
 	_ = v.showAs(f.Status, "failed", f.Title, f)
 }
