@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"nightshift/api/words"
@@ -54,6 +56,7 @@ type backedUp struct {
 
 // Run writes a backup.
 func (cmd backupCmd) Run(s *session) error {
+	defer s.untilSignal()()
 	dest := cmd.Dest
 	switch dest {
 	case "":
@@ -81,7 +84,7 @@ func (cmd backupCmd) Run(s *session) error {
 		done = backedUp{real, c.Size, c.AsOf}
 	}
 	if err != nil {
-		return err
+		return s.interrupted(err)
 	}
 	done.Path = dest
 	if s.out.json {
@@ -90,6 +93,22 @@ func (cmd backupCmd) Run(s *session) error {
 	}
 	s.out.line("%s: whole, %s, with everything up to %s.", words.Clean(done.Path), words.Bytes(done.Size), done.AsOf)
 	return nil
+}
+
+// untilSignal has a signal end what is under way by its context, so that it leaves nothing half done. Another one kills.
+func (s *session) untilSignal() (end func()) {
+	ctx, end := signal.NotifyContext(s.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, end)
+	s.ctx = ctx
+	return end
+}
+
+// interrupted says that it was a signal which has ended a command.
+func (s *session) interrupted(err error) error {
+	if err != nil && s.ctx.Err() != nil {
+		return fmt.Errorf("interrupted: %w", err)
+	}
+	return err
 }
 
 // noServer reports whether nothing listens where the server should.
@@ -159,9 +178,10 @@ type restored struct {
 
 // Run restores a backup.
 func (cmd restoreCmd) Run(s *session) error {
+	defer s.untilSignal()()
 	v, moved, err := s.parts.Files.Restore(s.ctx, cmd.Backup, cmd.DB, jobs.TimeOf(time.Now()))
 	if err != nil {
-		return err
+		return s.interrupted(err)
 	}
 	runs := 0
 	for _, n := range v.Counts.Runs {

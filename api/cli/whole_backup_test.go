@@ -3,7 +3,9 @@ package cli_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -228,5 +230,41 @@ func TestEachServerLogsThatItsBackupsFail(t *testing.T) {
 		p := start(t, dir, "--backup-dir", file)
 		p.until("it says so", func() bool { return strings.Contains(p.log.String(), "no backup could be made") })
 		p.stop(syscall.SIGTERM)
+	}
+}
+
+func TestBackupThatASignalEndsLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	begun := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000000")
+		w.Header().Set("Nightshift-As-Of", "2026-12-01T12:00:00.000Z")
+		_, _ = w.Write(make([]byte, 100_000))
+		_ = http.NewResponseController(w).Flush()
+		begun <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		cmd := exec.Command(binary, "backup", "b.db", "--server", server.URL, "--token", "t")
+		cmd.Dir, cmd.Env = dir, environment()
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		if left, _ := os.ReadDir(dir); len(left) != 1 {
+			t.Fatalf("under way: %v, want a file that is not whole", left)
+		}
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), "interrupted: ") {
+			t.Errorf("%v: %v, %s", sig, cmd.ProcessState, stderr.String())
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%v: left %v", sig, left)
+		}
 	}
 }

@@ -189,6 +189,7 @@ func within(ctx context.Context, p *sql.DB, fn func(*conn) error) error {
 			return err
 		}
 		defer c.close()
+		c.ctx = ctx
 		return fn(c)
 	})
 }

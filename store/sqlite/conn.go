@@ -17,6 +17,7 @@ import (
 // conn is a driver connection with its statements kept. It goes below database/sql, which
 // costs 8 to 16 % of a run. One goroutine at a time.
 type conn struct {
+	ctx   context.Context // ends what is under way
 	raw   driver.ConnPrepareContext
 	stmts map[string]*stmt
 	wrote bool // something was executed since the flag was cleared
@@ -40,7 +41,7 @@ func newConn(raw any) (*conn, error) {
 	if !ok {
 		return nil, fmt.Errorf("the database driver's %T cannot prepare statements", raw)
 	}
-	return &conn{raw: c, stmts: map[string]*stmt{}}, nil
+	return &conn{ctx: context.Background(), raw: c, stmts: map[string]*stmt{}}, nil
 }
 
 // prepare keeps statements by their text. $1 becomes ?, which binds without a look-up by name.
@@ -142,7 +143,7 @@ func (c *conn) Exec(query string, args ...driver.Value) (int64, error) {
 		return 0, err
 	}
 	c.wrote = true
-	res, err := s.exec.ExecContext(context.Background(), s.named)
+	res, err := s.exec.ExecContext(c.ctx, s.named)
 	if err != nil {
 		return 0, err
 	}
@@ -169,7 +170,7 @@ func (c *conn) Query(query string, each func(sqldb.Row) error, args ...driver.Va
 		return err
 	}
 	c.wrote = c.wrote || s.write
-	rows, err := s.query.QueryContext(context.Background(), s.named)
+	rows, err := s.query.QueryContext(c.ctx, s.named)
 	if err != nil {
 		return err
 	}
