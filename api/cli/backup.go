@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"nightshift/api/words"
@@ -68,6 +70,7 @@ func (cmd backupCmd) Run(s *session) error {
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
+	defer s.untilTold()()
 	done, err := cmd.fromServer(s, real)
 	if noServer(err) {
 		if _, serr := os.Stat(resolved(cmd.DB)); serr != nil {
@@ -90,6 +93,18 @@ func (cmd backupCmd) Run(s *session) error {
 	}
 	s.out.line("%s: whole, %s, with everything up to %s.", words.Clean(done.Path), words.Bytes(done.Size), done.AsOf)
 	return nil
+}
+
+// untilTold ends what is under way once the process is told to end, so that no half of a large file is left; told once
+// more, the process ends at once.
+func (s *session) untilTold() (stop func()) {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	s.ctx, stop = signal.NotifyContext(s.ctx, signals...)
+	context.AfterFunc(s.ctx, stop)
+	return stop
 }
 
 // noServer reports whether nothing listens where the server should.
@@ -159,6 +174,7 @@ type restored struct {
 
 // Run restores a backup.
 func (cmd restoreCmd) Run(s *session) error {
+	defer s.untilTold()()
 	v, moved, err := s.parts.Files.Restore(s.ctx, cmd.Backup, cmd.DB, jobs.TimeOf(time.Now()))
 	if err != nil {
 		return err
