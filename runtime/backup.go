@@ -238,10 +238,12 @@ func (r *Runtime) snapshot(ctx context.Context) bool {
 	}
 	dest := filepath.Join(r.cfg.Backups.Dir, name)
 	copied, err := r.backupTo(ctx, dest)
+	if ctx.Err() != nil && err != nil { // it takes longer than that, which a stop does not try again
+		b.set(func(s *BackupState) { s.Took = max(s.Took, r.clock.ran()-began) })
+		return false
+	}
 	if err != nil {
-		if ctx.Err() == nil {
-			r.backupFailed(err)
-		}
+		r.backupFailed(err)
 		return false
 	}
 	failed := !b.made || r.Backups().Failed != ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"nightshift/jobs"
@@ -68,6 +69,35 @@ func TestStopEndsTheBackupThatIsAskedFor(t *testing.T) {
 			s.close()
 		})
 	}
+}
+
+func (l *largeStore) Size(context.Context) (store.FileSize, error) {
+	return store.FileSize{Size: 1 << 30}, nil
+}
+
+// A copy that was given up at a stop, after longer than the last one may take, is not begun again.
+func TestStopBeginsNoLongCopyTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, succeed)
+		large := &largeStore{Store: s.st}
+		dir := tempDir(t)
+		s.reviveAs(large, func(cfg *runtime.Config) {
+			cfg.Backups = runtime.BackupConfig{Dir: dir, Snapshot: time.Minute}
+		})
+		s.rt.Start()
+		until(10 * time.Second)
+		if large.copying.Load() != 1 {
+			t.Fatal("no copy is under way")
+		}
+		began := time.Now()
+		if err := s.rt.Stop(nil); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the stop took %v", took)
+		}
+		s.close()
+	})
 }
 
 // slowCancelStore always has more to cancel.

@@ -56,7 +56,6 @@ type backedUp struct {
 
 // Run writes a backup.
 func (cmd backupCmd) Run(s *session) error {
-	defer s.untilSignal()()
 	dest := cmd.Dest
 	switch dest {
 	case "":
@@ -71,6 +70,7 @@ func (cmd backupCmd) Run(s *session) error {
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
+	defer s.untilTold()()
 	done, err := cmd.fromServer(s, real)
 	if noServer(err) {
 		if _, serr := os.Stat(resolved(cmd.DB)); serr != nil {
@@ -95,12 +95,16 @@ func (cmd backupCmd) Run(s *session) error {
 	return nil
 }
 
-// untilSignal has a signal end what is under way by its context, so that it leaves nothing half done. Another one kills.
-func (s *session) untilSignal() (end func()) {
-	ctx, end := signal.NotifyContext(s.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, end)
-	s.ctx = ctx
-	return end
+// untilTold ends what is under way once the process is told to end, so that no half of a large file is left; told once
+// more, the process ends at once.
+func (s *session) untilTold() (stop func()) {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	s.ctx, stop = signal.NotifyContext(s.ctx, signals...)
+	context.AfterFunc(s.ctx, stop)
+	return stop
 }
 
 // interrupted says that it was a signal which has ended a command.
@@ -178,7 +182,7 @@ type restored struct {
 
 // Run restores a backup.
 func (cmd restoreCmd) Run(s *session) error {
-	defer s.untilSignal()()
+	defer s.untilTold()()
 	v, moved, err := s.parts.Files.Restore(s.ctx, cmd.Backup, cmd.DB, jobs.TimeOf(time.Now()))
 	if err != nil {
 		return s.interrupted(err)
