@@ -3,10 +3,12 @@ package runtime_test
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"nightshift/jobs"
 	"nightshift/runtime"
 )
 
@@ -42,6 +44,39 @@ func TestDatedCopiesOfTheFutureDriveNoneOut(t *testing.T) {
 		got := dated(t, dir)
 		if len(got) != 4 || got[0] != name(0) {
 			t.Errorf("after three days there are %v", got)
+		}
+		s.stop()
+	})
+}
+
+// What kept a dated copy from being made is over with the next one, also where nothing is written that latest.db lacks.
+func TestDatedCopyThatFailedIsMadeUpFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, succeed)
+		var full atomic.Bool
+		dir := s.backedUp(func(c *runtime.BackupConfig) {
+			c.Every = time.Hour
+			c.Disk = func() (jobs.Disk, error) {
+				if full.Load() {
+					return jobs.Disk{Free: 1 << 20, Total: 1 << 40}, nil
+				}
+				return jobs.Disk{Free: 1 << 39, Total: 1 << 40}, nil
+			}
+		})
+		s.rt.Start()
+		until(minutes(30))
+		full.Store(true)
+		if err := os.Remove(filepath.Join(dir, runtime.LatestName)); err != nil { // so that it cannot be linked
+			t.Fatal(err)
+		}
+		until(minutes(70))
+		if s.rt.Backups().Failed == "" || len(dated(t, dir)) != 1 {
+			t.Fatalf("%+v", s.rt.Backups())
+		}
+		full.Store(false)
+		until(minutes(75))
+		if got := s.rt.Backups(); got.Failed != "" || got.Failing != 0 || len(dated(t, dir)) != 2 {
+			t.Errorf("with room again: %+v, %v", got, dated(t, dir))
 		}
 		s.stop()
 	})
