@@ -252,10 +252,14 @@ func (r *Runtime) backupTo(ctx context.Context, dest string) (c store.Copy, err 
 }
 
 func (r *Runtime) roomForCopy(ctx context.Context) error {
-	if r.cfg.Backups.Disk == nil {
+	ask := r.cfg.Backups.Disk
+	if r.cfg.Backups.Dir == "" {
+		ask = r.cfg.Disk // it is made beside the database
+	}
+	if ask == nil {
 		return nil
 	}
-	disk, err := r.cfg.Backups.Disk()
+	disk, err := ask()
 	if err != nil {
 		return nil // it shows when it is written
 	}

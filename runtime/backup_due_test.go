@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -80,4 +81,17 @@ func TestDatedCopyThatFailedIsMadeUpFor(t *testing.T) {
 		}
 		s.stop()
 	})
+}
+
+// Where the server makes none, one that is asked for is made beside the database, and must not fill its disk either.
+func TestBackupThatIsAskedForNeedsRoomBesideTheDatabase(t *testing.T) {
+	s := newServer(t, succeed)
+	s.reviveAs(s.st, func(cfg *runtime.Config) {
+		cfg.Disk = func() (jobs.Disk, error) { return jobs.Disk{Free: 1 << 20, Total: 1 << 40}, nil }
+	})
+	if _, _, err := s.rt.Backup(t.Context()); !errors.As(err, new(*runtime.NoRoomError)) {
+		t.Errorf("with 1 MiB free: %v", err)
+	}
+	s.rt.Start()
+	s.stop()
 }
