@@ -65,7 +65,7 @@ func (b *syncBuffer) String() string {
 }
 
 // newTestServer starts one that runs for the time of the test.
-func newTestServer(t testing.TB) *testServer {
+func newTestServer(t testing.TB, changes ...func(*runtime.Config)) *testServer {
 	t.Helper()
 	ctx := context.Background()
 	ts := &testServer{t: t, log: &syncBuffer{}}
@@ -85,12 +85,16 @@ func newTestServer(t testing.TB) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ts.rt, err = runtime.New(ctx, runtime.Config{
+	cfg := runtime.Config{
 		Store: st, Log: log,
 		Kinds: map[string]jobs.Kind{jobs.KindWebhook: hooks, jobs.KindScript: scripts},
 		Keys:  [][]byte{[]byte("0123456789abcdef0123456789abcdef")}, Grace: time.Second,
 		SaveKeys: func([][]byte) error { return nil },
-	})
+	}
+	for _, change := range changes {
+		change(&cfg)
+	}
+	ts.rt, err = runtime.New(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func (c *call) saveToken(
 			secret = NewSecret()
 			next.Hash, next.CreatedAt = HashSecret(secret), by.Now
 		}
-		if _, err := c.s.rt.Store().PutToken(c.ctx(), next, nil, by); err != nil {
+		if _, err := c.s.rt.Store().PutToken(c.ctx(), next, nil, by); c.s.rt.Wrote(err) != nil {
 			return err
 		}
 		after, err := c.s.rt.Store().Tokens(c.ctx())
@@ -156,7 +156,7 @@ func deleteToken(c *call) error {
 		case opensAll(standing) && !othersOpenAll(all, name):
 			return lastKey()
 		}
-		return c.s.rt.Store().DeleteToken(c.ctx(), name, c.by(""))
+		return c.s.rt.Wrote(c.s.rt.Store().DeleteToken(c.ctx(), name, c.by("")))
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nightshift/runtime"
 )
 
 func TestTokenIsShownOnce(t *testing.T) {
@@ -222,5 +224,26 @@ func TestRevokingEndsStreamsAndWaits(t *testing.T) {
 	<-waited
 	if took := time.Since(revoked); took > 20*time.Second {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// A token that is revoked must not open the server again once the published backup is restored.
+func TestTokensAreBackedUp(t *testing.T) {
+	ts := newTestServer(t, func(cfg *runtime.Config) {
+		cfg.Backups = runtime.BackupConfig{Dir: t.TempDir(), Snapshot: time.Millisecond}
+	})
+	for _, call := range [][2]string{{"PUT", `{"scopes":["read"]}`}, {"DELETE", ""}} {
+		time.Sleep(500 * time.Millisecond) // until nothing is behind
+		before := ts.rt.Backups().AsOf
+		if before == 0 {
+			t.Fatal("there is no backup")
+		}
+		ts.call(call[0], "/v1/tokens/ci", call[1])
+		for end := time.Now().Add(5 * time.Second); ts.rt.Backups().AsOf == before; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Errorf("%s: no newer backup is published", call[0])
+				break
+			}
+		}
 	}
 }

@@ -218,6 +218,8 @@ func (r *Runtime) backUpDue() {
 	if dated && fresh && r.stopping.Err() == nil {
 		if err := r.keepDated(); err != nil {
 			r.backupFailed(err)
+		} else if state.Failed != "" {
+			r.backupsMadeAgain()
 		}
 	}
 }
@@ -249,18 +251,22 @@ func (r *Runtime) snapshot(ctx context.Context) bool {
 	failed := !b.made || r.Backups().Failed != ""
 	b.made, b.began, b.ended, b.behind = true, began, r.clock.ran(), false
 	b.set(func(s *BackupState) {
-		s.Took = b.ended - began
-		if s.Failed, s.Failing = "", 0; name == LatestName {
+		if s.Took = b.ended - began; name == LatestName {
 			s.AsOf, s.Size, s.Stale = copied.AsOf, copied.Size, false
 		}
 	})
 	if failed { // by an earlier process, for all that is known
-		if _, err := r.store.TellStanding(r.base, jobs.EventBackupFailed, nil); r.wroteIdle(err) != nil {
-			r.log.Warn("that backups are made again could not be noted", "error", err)
-		}
+		r.backupsMadeAgain()
 	}
 	r.log.Debug("backup made", "path", dest, "bytes", copied.Size, "took", r.clock.ran()-began)
 	return true
+}
+
+func (r *Runtime) backupsMadeAgain() {
+	r.backups.set(func(s *BackupState) { s.Failed, s.Failing = "", 0 })
+	if _, err := r.store.TellStanding(r.base, jobs.EventBackupFailed, nil); r.wroteIdle(err) != nil {
+		r.log.Warn("that backups are made again could not be noted", "error", err)
+	}
 }
 
 // backupTo writes a copy, where there is room for it.
@@ -272,10 +278,14 @@ func (r *Runtime) backupTo(ctx context.Context, dest string) (c store.Copy, err 
 }
 
 func (r *Runtime) roomForCopy(ctx context.Context) error {
-	if r.cfg.Backups.Disk == nil {
+	ask := r.cfg.Backups.Disk
+	if r.cfg.Backups.Dir == "" {
+		ask = r.cfg.Disk // it is made beside the database
+	}
+	if ask == nil {
 		return nil
 	}
-	disk, err := r.cfg.Backups.Disk()
+	disk, err := ask()
 	if err != nil {
 		return nil // it shows when it is written
 	}

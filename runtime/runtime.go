@@ -262,5 +262,8 @@ func (r *Runtime) wrote(err error) error {
 	return err
 }
 
+// Wrote notes a write to the store that was made past the runtime: the newest backup is behind then too.
+func (r *Runtime) Wrote(err error) error { return r.wrote(err) }
+
 // jitter draws for backoffs.
 func jitter() float64 { return randv2.Float64() }
