@@ -20,7 +20,7 @@ const (
 	lateTurn    = 30 * time.Second
 )
 
-// maintain folds statistics, checkpoints and lets held runs go, in one loop.
+// maintain folds statistics, checkpoints, lets held runs go and drops series of what was deleted, in one loop.
 func (r *Runtime) maintain() {
 	house := time.NewTicker(r.houseEvery)
 	defer house.Stop()
@@ -33,6 +33,7 @@ func (r *Runtime) maintain() {
 		case <-house.C:
 			r.foldEnded()
 			r.letGoReadable()
+			r.forgetSeries()
 			idle := r.idle()
 			if idle && truncated {
 				continue

@@ -2,6 +2,9 @@ package runtime
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +57,45 @@ func (l *labels) of(name string) string {
 	}
 	l.known[name] = struct{}{}
 	return name
+}
+
+// forget drops the names that are gone, so that others get their series, and gives them.
+func (l *labels) forget(gone func(string) bool) (dropped []string) {
+	l.mu.Lock()
+	names := slices.Collect(maps.Keys(l.known))
+	l.mu.Unlock()
+	for _, name := range names {
+		if gone(name) {
+			dropped = append(dropped, name)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range dropped {
+		delete(l.known, name)
+	}
+	return dropped
+}
+
+// forgetSeries drops the series of jobs and alerts that were deleted.
+func (r *Runtime) forgetSeries() {
+	m := r.metrics
+	for _, job := range m.jobs.forget(func(name string) bool {
+		_, err := r.store.Job(r.stopping, name)
+		return errors.Is(err, store.ErrNotFound)
+	}) {
+		of := prometheus.Labels{"job": job}
+		m.processed.DeletePartialMatch(of)
+		m.failed.DeletePartialMatch(of)
+		m.retried.DeletePartialMatch(of)
+		m.seconds.DeletePartialMatch(of)
+	}
+	for _, alert := range m.alerts.forget(func(name string) bool {
+		_, err := r.Alert(r.stopping, name)
+		return errors.Is(err, store.ErrNotFound)
+	}) {
+		m.messages.DeleteLabelValues(alert)
+	}
 }
 
 // Buckets, in seconds: of attempts, which take milliseconds to hours; of ticks and of commits, which should take none.

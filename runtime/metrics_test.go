@@ -1,9 +1,14 @@
 package runtime_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"nightshift/jobs"
 	"nightshift/runtime"
+	"nightshift/store"
 )
 
 // skipped is how many ticks the metrics of the process say were skipped, for whatever reason but a pause.
@@ -44,4 +49,50 @@ func counter(t *testing.T, rt *runtime.Runtime, name string) float64 {
 	}
 	t.Fatalf("there is no %s", name)
 	return 0
+}
+
+// Where jobs come and go, those that stand have series of their own, and those that are gone have none.
+func TestSeriesOfDeletedJobsVanish(t *testing.T) { // case 187
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, succeed)
+		s.rt.Start()
+		defer s.stop()
+		series := func() map[string]bool {
+			families, err := s.rt.Metrics().Registry().Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := map[string]bool{}
+			for _, family := range families {
+				for _, m := range family.GetMetric() {
+					for _, label := range m.GetLabel() {
+						if label.GetName() == "job" {
+							names[label.GetValue()] = true
+						}
+					}
+				}
+			}
+			return names
+		}
+		run := func(name string) {
+			s.put(`{"name":"` + name + `","webhook":{"url":"http://127.0.0.1:9/"}}`)
+			s.awaitEnd(s.submit(jobs.Request{Job: name}))
+		}
+		run("stays")
+		run("goes")
+		if got := series(); !got["stays"] || !got["goes"] {
+			t.Fatalf("there are series of %v", got)
+		}
+		if _, err := s.rt.DeleteJob(context.Background(), "goes", nil, store.By{Actor: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := series(); !got["stays"] || got["goes"] {
+			t.Errorf("after its deletion there are series of %v", got)
+		}
+		run("goes")
+		if got := series(); !got["goes"] {
+			t.Error("made again it has none")
+		}
+	})
 }
