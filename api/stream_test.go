@@ -2,12 +2,15 @@ package api
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestLogIsFollowedFromAnyEventOn(t *testing.T) {
@@ -107,5 +110,55 @@ func TestLastUseOfATokenIsKeptByTheMinute(t *testing.T) {
 	defer ts.api.access.mu.Unlock()
 	if at, again := ts.api.access.used["r"]; again {
 		t.Errorf("it is to be written again, at %s", at)
+	}
+}
+
+// deadlined stands for a connection on which nothing may be written without a time by which it must be taken: a caller
+// that reads nothing would hold it for ever.
+type deadlined struct {
+	httptest.ResponseRecorder
+	until   time.Time
+	without int // writes
+}
+
+func (d *deadlined) SetWriteDeadline(until time.Time) error { d.until = until; return nil }
+func (d *deadlined) SetReadDeadline(time.Time) error        { return nil }
+func (d *deadlined) FlushError() error                      { return nil }
+
+func (d *deadlined) Write(b []byte) (int, error) {
+	if left := time.Until(d.until); left <= 0 || left > 30*time.Second {
+		d.without++
+	}
+	return d.ResponseRecorder.Write(b)
+}
+
+func TestCallersThatDoNotReadAreCutOff(t *testing.T) {
+	ts := newTestServer(t)
+	ts.call("PUT", "/v1/jobs/a", `{"script":{"source":"echo said"}}`).want(201)
+	run := ts.enqueue("a", "")
+	ts.until(run, "succeeded")
+	for _, path := range []string{
+		"/v1/jobs", "/v1/runs/" + run, "/v1/runs/" + run + "/log", "/v1/runs/" + run + "/log (stream)", "/v1/events (stream)",
+		"/v1/backup", "/v1/export", "/v1/none", "/metrics", "/openapi.json", "/docs", "/healthz", "/sign-in",
+		"/static/htmx.js", "/", "/jobs", "/callback-of-nobody",
+	} {
+		path, stream := strings.CutSuffix(path, " (stream)")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		r := httptest.NewRequestWithContext(ctx, "GET", path, nil)
+		r.Host = "localhost"
+		r.Header.Set("Authorization", "Bearer "+ts.admin)
+		if stream {
+			r.Header.Set("Accept", "text/event-stream")
+			if strings.HasSuffix(path, "/events") {
+				r.Header.Set("Last-Event-ID", "0")
+				time.AfterFunc(50*time.Millisecond, cancel)
+			}
+		}
+		w := &deadlined{ResponseRecorder: *httptest.NewRecorder()}
+		ts.api.ServeHTTP(w, r)
+		cancel()
+		if w.Body.Len() == 0 && !strings.HasSuffix(path, "/events") || w.without > 0 {
+			t.Errorf("GET %s: %d bytes, %d writes without a deadline", path, w.Body.Len(), w.without)
+		}
 	}
 }
