@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,13 +115,31 @@ func (r *Runtime) openBackups() error {
 	if err != nil {
 		return err
 	}
+	if err := r.readBackups(); err != nil {
+		_ = lock.Close() // nothing is written there before it is known what there is
+		return err
+	}
 	b.lock = lock
-	if left, err := filepath.Glob(filepath.Join(c.Dir, tempPrefix+"*")); err == nil {
-		for _, name := range left { // of a server that died
-			_ = os.Remove(name)
+	return nil
+}
+
+// readBackups clears the folder of what is not whole, and reads what is in it.
+func (r *Runtime) readBackups() error {
+	c, b := &r.cfg.Backups, &r.backups
+	list, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return fmt.Errorf("list the backups: %w", err)
+	}
+	for _, e := range list { // of a server that died
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			_ = os.Remove(filepath.Join(c.Dir, e.Name()))
 		}
 	}
-	b.set(func(s *BackupState) { s.Dated = len(r.dated()) })
+	names, err := r.dated()
+	if err != nil {
+		return err
+	}
+	b.set(func(s *BackupState) { s.Dated = len(names) })
 	if c.Snapshot <= 0 {
 		return nil
 	}
@@ -135,39 +154,17 @@ func (r *Runtime) openBackups() error {
 	}
 	if copied.Of != "" && copied.Of != size.Path {
 		if _, err := os.Stat(copied.Of); err == nil {
-			_ = b.lock.Close()
-			b.lock = nil
 			return fmt.Errorf("%s is the backup of another database, %s, which would have none any more: give this one a "+
 				"folder of its own (--backup-dir)", path, copied.Of)
 		}
 	}
 	if copied.Foreign {
 		if err := r.keepForeign(path, copied.AsOf); err != nil {
-			_ = b.lock.Close()
-			b.lock = nil // nothing takes its place before it is kept
 			return err
 		}
 		copied = store.Copy{}
 	}
 	b.set(func(s *BackupState) { s.Path, s.AsOf, s.Size = path, copied.AsOf, copied.Size })
-	return nil
-}
-
-// keepForeign gives the last backup of a database that was here before the name of a dated one: where that database is
-// gone, and this one begins in its place, or an older backup was restored, it holds what nothing else does.
-func (r *Runtime) keepForeign(path string, asOf jobs.Time) error {
-	name := BackupName(asOf.Std())
-	dest := filepath.Join(r.cfg.Backups.Dir, name)
-	if _, err := os.Lstat(dest); errors.Is(err, os.ErrNotExist) {
-		if err := os.Rename(path, dest); err != nil {
-			return fmt.Errorf("keep the last backup of the database before: %w", err)
-		}
-	} else if err != nil {
-		return err
-	}
-	r.log.Warn("the last backup is not of this database, but of one that was here before: it is kept (nightshift restore)",
-		"backup", dest, "as_of", asOf)
-	r.backups.set(func(s *BackupState) { s.Dated = len(r.dated()) })
 	return nil
 }
 
@@ -211,7 +208,11 @@ func (r *Runtime) backUpDue() {
 	}
 	fresh := true
 	wait := max(c.Snapshot, snapshotRest*state.Took)
-	dated := r.datedDue()
+	dated, err := r.datedDue()
+	if err != nil {
+		r.backupFailed(err)
+		return
+	}
 	if c.Snapshot > 0 && b.behind && (!b.made || now-b.ended >= wait || dated) || dated && c.Snapshot <= 0 {
 		fresh = r.snapshot(r.stopping)
 	}

@@ -8,16 +8,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"nightshift/jobs"
 )
 
 // dated are the names of the dated copies, oldest first; before all others those of the future, which a clock has made
 // that was set since.
-func (r *Runtime) dated() []string {
+func (r *Runtime) dated() (names []string, err error) {
 	list, err := os.ReadDir(r.cfg.Backups.Dir)
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("list the backups: %w", err)
 	}
-	var names []string
 	for _, e := range list {
 		if datedName.MatchString(e.Name()) {
 			names = append(names, e.Name())
@@ -29,20 +30,20 @@ func (r *Runtime) dated() []string {
 	if same {
 		i++
 	}
-	return slices.Concat(names[i:], names[:i])
+	return slices.Concat(names[i:], names[:i]), nil
 }
 
-func (r *Runtime) datedDue() bool {
+func (r *Runtime) datedDue() (bool, error) {
 	if r.cfg.Backups.Every <= 0 {
-		return false
+		return false, nil
 	}
-	names := r.dated()
-	if len(names) == 0 {
-		return true
+	names, err := r.dated()
+	if err != nil || len(names) == 0 {
+		return err == nil, err
 	}
 	at, err := time.Parse(datedForm, names[len(names)-1])
 	now := r.Now().Std()
-	return err != nil || now.Sub(at) >= r.cfg.Backups.Every || at.Sub(now) > r.cfg.Backups.Every
+	return err != nil || now.Sub(at) >= r.cfg.Backups.Every || at.Sub(now) > r.cfg.Backups.Every, nil
 }
 
 // keepDated gives the published copy, which holds all that was written, a name with the time, and drops the oldest of
@@ -61,7 +62,10 @@ func (r *Runtime) keepDated() error {
 			}
 		}
 	}
-	names := r.dated()
+	names, err := r.dated()
+	if err != nil {
+		return err
+	}
 	for len(names) > c.Keep {
 		if err := os.Remove(filepath.Join(c.Dir, names[0])); err != nil {
 			return fmt.Errorf("drop the oldest backup: %w", err)
@@ -69,6 +73,25 @@ func (r *Runtime) keepDated() error {
 		names = names[1:]
 	}
 	r.backups.set(func(s *BackupState) { s.Dated = len(names) })
-	r.log.Info("backup kept", "name", strings.Join(names[len(names)-1:], ""), "kept", len(names))
+	r.log.Info("backup kept", "name", strings.Join(names[max(0, len(names)-1):], ""), "kept", len(names))
 	return nil
+}
+
+// keepForeign gives the last backup of a database that was here before the name of a dated one: where that database is
+// gone, and this one begins in its place, or an older backup was restored, it holds what nothing else does.
+func (r *Runtime) keepForeign(path string, asOf jobs.Time) error {
+	name := BackupName(asOf.Std())
+	dest := filepath.Join(r.cfg.Backups.Dir, name)
+	if _, err := os.Lstat(dest); errors.Is(err, os.ErrNotExist) {
+		if err := os.Rename(path, dest); err != nil {
+			return fmt.Errorf("keep the last backup of the database before: %w", err)
+		}
+	} else if err != nil {
+		return err
+	}
+	r.log.Warn("the last backup is not of this database, but of one that was here before: it is kept (nightshift restore)",
+		"backup", dest, "as_of", asOf)
+	names, err := r.dated()
+	r.backups.set(func(s *BackupState) { s.Dated = len(names) })
+	return err
 }
