@@ -400,7 +400,7 @@ func TestLateTicksAreTold(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("told of %q, want %q", got, want)
 		}
-		for _, line := range []string{"job=slow run=", "schedule=slow:default", "schedule=held:default", "state=queued"} {
+		for _, line := range []string{"job=slow run=", "attempt=1 operation=", "correlation_id=", "schedule=slow:default", "schedule=held:default", "state=queued"} {
 			if !strings.Contains(log.String(), line) {
 				t.Errorf("no %q in the log:\n%s", line, &log)
 			}

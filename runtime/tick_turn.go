@@ -186,8 +186,12 @@ func (t *ticker) tellLate() error {
 	}
 	for i := range told {
 		late := &told[i]
-		t.log.Warn("run of a schedule is late", "job", late.Job, "run", late.Run, "schedule", late.Schedule,
-			"tick", late.ScheduledFor, "deadline", late.Deadline, "state", late.State.String())
+		run, err := t.store.Run(t.base, late.Run)
+		if err != nil { // deleted just now
+			run = &jobs.Run{Job: late.Job, ID: late.Run}
+		}
+		t.log.Warn("run of a schedule is late", AboutRun(run, "schedule", late.Schedule, "tick", late.ScheduledFor,
+			"deadline", late.Deadline, "state", late.State.String())...)
 	}
 	return nil
 }

@@ -52,3 +52,17 @@ func TestRulesThatCannotBeReadComeBackWithTheirFault(t *testing.T) {
 		}
 	}
 }
+
+func TestAJobSaysWhatBecomesOfItsFailures(t *testing.T) {
+	s := newSite(t)
+	s.job("once", `{"script":{"source":"true"},"retry":{"max_attempts":3,"max_elapsed":"2h","interrupted":"fail"}}`)
+	s.page("/jobs/once", "3 attempts", "None begins later than 2h after the run was first due", "is never started again", "An attempt takes 6h at most.")
+	s.job("usual", `{"script":{"source":"true"}}`)
+	if page := s.page("/jobs/usual", "8 attempts"); strings.Contains(page, "None begins later") || strings.Contains(page, "never started again") {
+		t.Error("a job is said to have what is off unless given")
+	}
+	s.job("all", `{"group":{"members":[{"name":"a","job":"once"}]}}`)
+	if page := s.page("/jobs/all", "A group has one attempt."); strings.Contains(page, "8 attempts") {
+		t.Error("a group is said to be tried again")
+	}
+}

@@ -1,12 +1,14 @@
 package browser
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"nightshift/scripts/internal/rig"
@@ -129,6 +131,52 @@ func TestAPageShowsWhatHappensWithoutBeingLoadedAgain(t *testing.T) {
 	if !ask[bool](b, "window.stays === true") {
 		t.Error("the page was loaded again")
 	}
+}
+
+// beside opens another tab of the same profile, which has signed in.
+func (b *tab) beside() *tab {
+	b.t.Helper()
+	ctx, closed := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(closed)
+	other := &tab{t: b.t, lab: b.lab, ctx: ctx}
+	other.do(chromedp.Steps())
+	return other
+}
+
+// inSight has the page believe that its tab is looked at, or not.
+func (b *tab) inSight(is bool) {
+	b.t.Helper()
+	ask[any](b, fmt.Sprintf(`Object.defineProperty(document, 'hidden', {value: %t, configurable: true}),
+		document.dispatchEvent(new Event('visibilitychange'))`, !is))
+}
+
+func TestMoreTabsAreOpenedThanABrowserHasConnections(t *testing.T) {
+	l := need(t)
+	job := named(t, "job")
+	l.job(t, job, script("sleep 300"))
+	id := l.start(t, job, "running").ID
+	t.Cleanup(func() { _, _ = l.server.Do(context.Background(), "POST", "/v1/runs/"+id+"/cancel", "", nil, nil) })
+	first := l.signedIn(t)
+	first.visit("/runs?job=" + job)
+	first.sees("running")
+	first.inSight(false)
+	for i := range 8 { // with a stream of what happens, or of a log
+		b := first.beside()
+		b.visit([]string{"/runs?job=" + job, "/runs/" + id}[i%2])
+		b.sees(job)
+		b.inSight(false)
+	}
+	l.call(t, "POST", "/v1/runs/"+id+"/cancel", nil, nil)
+	within(t, "the run to be cancelled", func() bool {
+		var run rig.Run
+		l.call(t, "GET", "/v1/runs/"+id, nil, &run)
+		return run.Terminal()
+	})
+	first.inSight(true)
+	first.sees("cancelled")
+	again := l.start(t, job, "running")
+	first.until("what happens after that", fmt.Sprintf("document.querySelector('a[href=\"/runs/%s\"]')", again.ID))
+	l.call(t, "POST", "/v1/runs/"+again.ID+"/cancel", nil, nil)
 }
 
 func TestTheMainThingsAreDoneByKeysAlone(t *testing.T) {

@@ -11,6 +11,55 @@
     if (document.querySelector('time') && document.cookie.indexOf('nightshift-zone=') >= 0) location.reload();
   }
 
+  // A browser has six connections to a server for all of its tabs, and a stream holds one: a page has its stream
+  // while it is in sight, and reads itself anew when it comes into sight again.
+  htmx.createEventSource = function (url) {
+    var source = null, listeners = [];
+    var stream = {
+      readyState: EventSource.CONNECTING,
+      addEventListener: function (type, heard) {
+        listeners.push([type, heard]);
+        if (source) source.addEventListener(type, heard);
+      },
+      removeEventListener: function (type, heard) {
+        listeners = listeners.filter(function (l) { return l[0] !== type || l[1] !== heard; });
+        if (source) source.removeEventListener(type, heard);
+      },
+      close: function () {
+        stream.readyState = EventSource.CLOSED;
+        document.removeEventListener('visibilitychange', look);
+        drop();
+      }
+    };
+    function drop() {
+      if (source) source.close();
+      source = null;
+    }
+    function open() {
+      source = new EventSource(url);
+      listeners.forEach(function (l) { source.addEventListener(l[0], l[1]); });
+      source.onopen = function (e) {
+        stream.readyState = EventSource.OPEN;
+        if (stream.onopen) stream.onopen(e);
+      };
+      source.onerror = function (e) {
+        stream.readyState = e.target.readyState;
+        if (stream.readyState === EventSource.CLOSED) stream.close(); // and htmx makes another one
+        if (stream.onerror) stream.onerror(e);
+      };
+    }
+    function look() {
+      if (document.hidden) return drop();
+      if (source) return;
+      open();
+      var live = document.getElementById('live');
+      if (live) htmx.trigger(live, 'refresh');
+    }
+    document.addEventListener('visibilitychange', look);
+    if (!document.hidden) open();
+    return stream;
+  };
+
   // Somebody is at work in a part: a field has the focus, a box is ticked, a question is open.
   function atWork(part) {
     var at = document.activeElement;

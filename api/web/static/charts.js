@@ -14,6 +14,12 @@
     return +(ms / 3600000).toFixed(1) + ' h';
   }
 
+  // What lies between two lines of an axis of lengths of time: such that each is a round number of its unit.
+  var lengths = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
+    [1, 2, 5, 10, 15, 30].map(function (s) { return s * 1000; }),
+    [1, 2, 5, 10, 15, 30].map(function (m) { return m * 60000; }),
+    [1, 2, 3, 6, 12, 24].map(function (h) { return h * 3600000; }));
+
   // read gives the columns of a table: the instants, then each series.
   function read(figure) {
     var heads = figure.querySelectorAll('thead th[data-colour]');
@@ -60,7 +66,7 @@
       },
       axes: [
         Object.assign({values: '{HH}:{mm}', space: 60}, axis),
-        Object.assign({size: 62, values: function (u, ticks) { return ticks.map(function (n) { return n % 1 ? '' : write(n); }); }}, axis)
+        Object.assign(ms ? {incrs: lengths} : {}, {size: 62, values: function (u, ticks) { return ticks.map(function (n) { return n % 1 ? '' : write(n); }); }}, axis)
       ],
       series: [{label: 'From', value: '{YYYY}-{MM}-{DD} {HH}:{mm}'}].concat(order.map(function (i) {
         var head = table.heads[i], stroke = colour(head.getAttribute('data-colour'));

@@ -5,9 +5,14 @@
   var most = 512 * 1024; // characters in the page
 
   function follow(log) {
-    var at = log.getAttribute('data-from'), held = log.textContent.length, wait = 1000;
+    var at = log.getAttribute('data-from'), held = log.textContent.length, wait = 1000, source = null, over = false;
+    function drop() {
+      if (source) source.close();
+      source = null;
+    }
     function open() {
-      var source = new EventSource(log.getAttribute('data-stream') + '?from=' + at);
+      if (over || source || document.hidden) return; // as with the other stream: see app.js
+      source = new EventSource(log.getAttribute('data-stream') + '?from=' + at);
       source.addEventListener('log', function (e) {
         wait = 1000;
         at = e.lastEventId;
@@ -23,15 +28,21 @@
       });
       source.addEventListener('changed', refresh);
       source.addEventListener('end', function () {
-        source.close();
+        over = true;
+        drop();
         refresh();
       });
       source.onerror = function () {
-        source.close();
+        drop();
         setTimeout(open, wait);
         wait = Math.min(30000, 2 * wait);
       };
     }
+    document.addEventListener('visibilitychange', function () {
+      if (document.hidden) return drop();
+      open();
+      if (!over) refresh();
+    });
     open();
   }
 
