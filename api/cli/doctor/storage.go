@@ -103,7 +103,12 @@ func checkFile(f *Facts) []Finding {
 		add(Error, fmt.Sprintf("find . -samefile %s shows them: remove the others, copies are to be made with cp of backups/latest.db",
 			file.Path), "%s has %d hard links: SQLite would keep a log for each name", file.Path, file.Links)
 	}
-	if wal != nil && wal.Size > 0 && !f.served() && !refused {
+	met := f.file(RoleDamage) != nil
+	if met {
+		add(Error, fmt.Sprintf("nightshift verify %[1]s says what is wrong; then restore a backup that it finds whole: nightshift restore BACKUP --db %[1]s",
+			file.Path), "a server has met damage in %s, and ended", file.Path)
+	}
+	if wal != nil && wal.Size > 0 && !f.served() && !refused && !met {
 		add(Warning, "start the server, which takes it in; copy the file only together with its log, or take backups/latest.db",
 			"the server was not stopped, it died: %s with %s lies beside the file", wal.Path, bytes(wal.Size))
 	}
@@ -124,7 +129,7 @@ func checkFile(f *Facts) []Finding {
 				"%s has schema %d, this Nightshift %d", file.Path, f.Inside.Schema, f.Program.Schema)
 		}
 	}
-	if f.Inside != nil && f.Inside.Held != "" {
+	if f.Inside != nil && f.Inside.Held != "" && !refused {
 		why := heldWhy[f.Inside.Held]
 		if why == "" {
 			why = f.Inside.Held
