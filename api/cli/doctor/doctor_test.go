@@ -143,6 +143,10 @@ func TestWhatIsWrongIsFoundWithWhatToDo(t *testing.T) {
 			f.Disks[0].Backups = false
 			f.Disks = append(f.Disks, Disk{Path: "/b", Free: 90 << 20, Total: 1 << 30, Backups: true})
 		}, "disk", Error, "in /b, less than the file's 100 MiB", ""},
+		{"small disk of backups", func(f *Facts) {
+			f.Disks[0].Backups = false
+			f.Disks = append(f.Disks, Disk{Path: "/b", Free: 63 << 20, Total: 70 << 20, Backups: true})
+		}, "disk", Error, "63 MiB are free in /b", "no backup"},
 
 		{"not synchronised", func(f *Facts) { f.Clock.Synced = false }, "clock", Warning, "will drift", "timedatectl"},
 		{"kernel bound", func(f *Facts) { f.Clock.MaxError = 31 * time.Second }, "clock", Error, "wrong by 31s", ""},

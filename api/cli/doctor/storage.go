@@ -43,13 +43,14 @@ func checkDisk(f *Facts) []Finding {
 		case d.Err != "":
 			add(Warning, "look at it with df", "how full the disk of %s is, is not known: %s", d.Path, d.Err)
 			continue
-		case d.Free < logRoom:
+		case d.Free < logRoom && i == 0: // the database's own
 			add(Error, "make room: writes are about to be refused with 507", "%s of %s are free in %s",
 				bytes(d.Free), bytes(d.Total), d.Path)
 		case d.Backups && d.Free < size+logRoom:
 			add(Error, fmt.Sprintf("make room for %s more: without it there is no snapshot, no backup and no upgrade",
 				bytes(size+logRoom-d.Free)),
-				"%s are free in %s, less than the file's %s: a snapshot has no room", bytes(d.Free), d.Path, bytes(size))
+				"%s are free in %s, less than the file's %s and the %s that a copy leaves free: a snapshot has no room",
+				bytes(d.Free), d.Path, bytes(size), bytes(logRoom))
 		case state.Low():
 			add(Warning, "make room, or let retain keep less", "%s of %s are free in %s: under 1 GiB or 5 %%",
 				bytes(d.Free), bytes(d.Total), d.Path)
