@@ -168,4 +168,6 @@ func TestTheKeyIsRotatedInTheFileAndByTheEnvironment(t *testing.T) {
 	if bytes.Contains([]byte(p.log.String()), []byte("too-short")) {
 		t.Errorf("the key is shown: %s", p.log)
 	}
+	write(t, dir, "nightshift.db.key", "")
+	run(t, dir, "", nil, "serve", "--listen", "127.0.0.1:0").want(1).has("nightshift.db.key: want 64", "Put the one back")
 }

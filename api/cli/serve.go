@@ -276,6 +276,9 @@ func (e *everyFlag) UnmarshalText(text []byte) error {
 
 func (cmd *serveCmd) backupDir(db string) string {
 	if cmd.BackupDir != "" {
+		if full, err := filepath.Abs(cmd.BackupDir); err == nil { // it is told to others
+			return full
+		}
 		return cmd.BackupDir
 	}
 	return filepath.Join(filepath.Dir(db), "backups")

@@ -53,7 +53,8 @@ func readKeys(path string) ([][]byte, error) {
 	}
 	keys, err := parseKeys(strings.Fields(string(text)))
 	if err != nil {
-		return nil, fmt.Errorf("the key file %s: %w", path, err)
+		return nil, fmt.Errorf("the key file %s: %w. Put the one back that belongs to the database, or move this one away: a start "+
+			"makes another, and secrets have to be set again", path, err)
 	}
 	return keys, nil
 }

@@ -228,8 +228,10 @@ func TestEachServerLogsThatItsBackupsFail(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "file", "")
 	for range 2 {
-		p := start(t, dir, "--backup-dir", file)
-		p.until("it says so", func() bool { return strings.Contains(p.log.String(), "no backup could be made") })
+		p := start(t, dir, "--backup-dir", filepath.Base(file))
+		p.until("it says so, and of which folder", func() bool {
+			return strings.Contains(p.log.String(), "no backup could be made") && strings.Contains(p.log.String(), "mkdir "+file)
+		})
 		p.stop(syscall.SIGTERM)
 	}
 }

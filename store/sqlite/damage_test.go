@@ -55,6 +55,12 @@ func TestDamageThatEndedTheServerKeepsItFromStartingAgain(t *testing.T) {
 	if _, err := os.Stat(markPath(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mark stays: %v", err)
 	}
+	check(t, os.WriteFile(markPath(path), []byte("x"), 0o600))
+	_, err = Restore(ctx, backupOf(t, servedFile(t)), path, testTime)
+	check(t, err)
+	if _, err := os.Stat(markPath(path)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is of the file that was moved aside: %v", err)
+	}
 }
 
 func TestFileThatIsMountedByItselfIsRefused(t *testing.T) {

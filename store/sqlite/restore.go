@@ -206,7 +206,7 @@ func moveAside(path string, now jobs.Time) (moved string, err error) {
 			return moved, err
 		}
 	}
-	for _, name := range []string{path + "-shm", notePath(path)} {
+	for _, name := range []string{path + "-shm", notePath(path), markPath(path)} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return moved, err
 		}

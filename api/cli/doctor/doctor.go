@@ -74,6 +74,7 @@ const (
 	RoleFolder  = "folder"
 	RoleBackups = "backups" // their folder
 	RoleBackup  = "backup"  // a file in it
+	RoleDamage  = "damage"  // a server has met some
 	RoleOther   = "other"   // what else lies beside the database
 )
 

@@ -119,6 +119,12 @@ func TestWhatIsWrongIsFoundWithWhatToDo(t *testing.T) {
 		{"hard links", func(f *Facts) { f.Files[1].Links = 2 }, "file", Error, "2 hard links", "-samefile"},
 		{"a folder", func(f *Facts) { f.Files[1].Mode = fs.ModeDir | 0o700 }, "file", Error, "not a file", ""},
 		{"died", func(f *Facts) { f.Server = &Server{} }, "file", Warning, "it died", "start the server"},
+		{
+			"damaged", func(f *Facts) {
+				f.Files = append(f.Files, File{Role: RoleDamage, Path: "/data/n.db.damaged", Owner: f.User, Mode: 0o600})
+			},
+			"file", Error, "has met damage", "nightshift verify /data/n.db",
+		},
 		{"a backup", func(f *Facts) { f.Inside.Held = "backup" }, "file", Warning, "starts held: it is a backup", "nightshift resume"},
 		{"log alone", func(f *Facts) { f.Files = f.Files[2:3] }, "file", Error, "is not there, its log", ""},
 		{"no key", func(f *Facts) { f.Files[4].Role = RoleOther }, "file", Warning, "/data/n.db.key is not there", "put back the key"},
@@ -137,6 +143,10 @@ func TestWhatIsWrongIsFoundWithWhatToDo(t *testing.T) {
 			f.Disks[0].Backups = false
 			f.Disks = append(f.Disks, Disk{Path: "/b", Free: 90 << 20, Total: 1 << 30, Backups: true})
 		}, "disk", Error, "in /b, less than the file's 100 MiB", ""},
+		{"small disk of backups", func(f *Facts) {
+			f.Disks[0].Backups = false
+			f.Disks = append(f.Disks, Disk{Path: "/b", Free: 63 << 20, Total: 70 << 20, Backups: true})
+		}, "disk", Error, "63 MiB are free in /b", "no backup"},
 
 		{"not synchronised", func(f *Facts) { f.Clock.Synced = false }, "clock", Warning, "will drift", "timedatectl"},
 		{"kernel bound", func(f *Facts) { f.Clock.MaxError = 31 * time.Second }, "clock", Error, "wrong by 31s", ""},

@@ -88,7 +88,7 @@ func octal(mode fs.FileMode) string {
 }
 
 func holds(role string) string {
-	if role == RoleOther {
+	if role == RoleOther || role == RoleDamage {
 		return ""
 	}
 	return ": payloads, results and logs are in it"

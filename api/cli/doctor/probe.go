@@ -64,6 +64,7 @@ func filesOf(db, backups string) (files []File) {
 	add(RoleSHM, db+"-shm")
 	add(RoleKey, db+".key")
 	add(RoleToken, db+".token")
+	add(RoleDamage, db+".damaged")
 	add(RoleOther, db+".served")
 	add(RoleOther, db+".lock")
 	if backups == "" {

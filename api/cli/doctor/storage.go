@@ -43,13 +43,14 @@ func checkDisk(f *Facts) []Finding {
 		case d.Err != "":
 			add(Warning, "look at it with df", "how full the disk of %s is, is not known: %s", d.Path, d.Err)
 			continue
-		case d.Free < logRoom:
+		case d.Free < logRoom && i == 0: // the database's own
 			add(Error, "make room: writes are about to be refused with 507", "%s of %s are free in %s",
 				bytes(d.Free), bytes(d.Total), d.Path)
 		case d.Backups && d.Free < size+logRoom:
 			add(Error, fmt.Sprintf("make room for %s more: without it there is no snapshot, no backup and no upgrade",
 				bytes(size+logRoom-d.Free)),
-				"%s are free in %s, less than the file's %s: a snapshot has no room", bytes(d.Free), d.Path, bytes(size))
+				"%s are free in %s, less than the file's %s and the %s that a copy leaves free: a snapshot has no room",
+				bytes(d.Free), d.Path, bytes(size), bytes(logRoom))
 		case state.Low():
 			add(Warning, "make room, or let retain keep less", "%s of %s are free in %s: under 1 GiB or 5 %%",
 				bytes(d.Free), bytes(d.Total), d.Path)
@@ -103,7 +104,12 @@ func checkFile(f *Facts) []Finding {
 		add(Error, fmt.Sprintf("find . -samefile %s shows them: remove the others, copies are to be made with cp of backups/latest.db",
 			file.Path), "%s has %d hard links: SQLite would keep a log for each name", file.Path, file.Links)
 	}
-	if wal != nil && wal.Size > 0 && !f.served() && !refused {
+	met := f.file(RoleDamage) != nil
+	if met {
+		add(Error, fmt.Sprintf("nightshift verify %[1]s says what is wrong; then restore a backup that it finds whole: nightshift restore BACKUP --db %[1]s",
+			file.Path), "a server has met damage in %s, and ended", file.Path)
+	}
+	if wal != nil && wal.Size > 0 && !f.served() && !refused && !met {
 		add(Warning, "start the server, which takes it in; copy the file only together with its log, or take backups/latest.db",
 			"the server was not stopped, it died: %s with %s lies beside the file", wal.Path, bytes(wal.Size))
 	}
@@ -124,7 +130,7 @@ func checkFile(f *Facts) []Finding {
 				"%s has schema %d, this Nightshift %d", file.Path, f.Inside.Schema, f.Program.Schema)
 		}
 	}
-	if f.Inside != nil && f.Inside.Held != "" {
+	if f.Inside != nil && f.Inside.Held != "" && !refused {
 		why := heldWhy[f.Inside.Held]
 		if why == "" {
 			why = f.Inside.Held

@@ -7,11 +7,14 @@ umask 077
 db=$1 folder=$2 scripts=${3-}
 dest=$folder/$(date -u +%Y-%m-%dT%H%M%SZ)
 mkdir -p "$dest.part"
+trap 'rm -rf "$dest.part"' EXIT
 cp "$(dirname "$db")/backups/latest.db" "$dest.part/nightshift.db"
 # It opens the secrets of jobs and signs links. Where NIGHTSHIFT_KEY is given instead, keep that.
 if [ -e "$db.key" ]; then cp "$db.key" "$dest.part/nightshift.db.key"; fi
 if [ -n "$scripts" ]; then cp -R "$scripts" "$dest.part/scripts"; fi
-nightshift verify "$dest.part/nightshift.db"
+# What is wrong goes where cron looks.
+said=$(nightshift verify "$dest.part/nightshift.db" 2>&1) || { echo "$said" >&2; exit 1; }
+echo "$said"
 mv "$dest.part" "$dest"
 # Off the machine, one of:
 #   rsync -a "$dest" backup@elsewhere:nightshift/
