@@ -348,7 +348,6 @@ func writeText(c echo.Context, status int, media string, text []byte) {
 	h := c.Response().Header()
 	h.Set("Content-Type", media)
 	h.Set("Content-Length", strconv.Itoa(len(text)))
-	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(writeGrace))
 	c.Response().WriteHeader(status)
 	if c.Request().Method != http.MethodHead {
 		_, _ = c.Response().Write(text)

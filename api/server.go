@@ -181,6 +181,9 @@ func (s *Server) answered(next echo.HandlerFunc) echo.HandlerFunc {
 		if s.stopping.Err() != nil {
 			h.Set("Connection", "close") // so that whoever keeps it meets the next server with a new one
 		}
+		c.Response().Before(func() { // whoever does not read what is sent at once is cut off
+			_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(writeGrace))
+		})
 		r := c.Request()
 		began := time.Now()
 		in := watchBody(c)

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,8 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"nightshift/jobs"
 	"nightshift/runtime"
+	"nightshift/store"
 )
 
 // A clock that was ahead when copies were made, and was set right since, costs no copies.
@@ -94,4 +98,79 @@ func TestBackupThatIsAskedForNeedsRoomBesideTheDatabase(t *testing.T) {
 	}
 	s.rt.Start()
 	s.stop()
+}
+
+// Where no file can be opened any more nobody knows which copies there are: none is made or dropped for that.
+func TestDatedCopiesWaitForAListOfThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, succeed)
+		dir := s.backedUp(func(c *runtime.BackupConfig) { c.Every = time.Hour })
+		s.rt.Start()
+		until(minutes(30))
+		var limit unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		none := unix.Rlimit{Cur: 3, Max: limit.Max}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+			t.Fatal(err)
+		}
+		until(minutes(90))
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		if s.rt.Backups().Failed == "" || len(dated(t, dir)) != 1 {
+			t.Errorf("it says %+v, there are %v", s.rt.Backups(), dated(t, dir))
+		}
+		until(minutes(95))
+		if s.rt.Backups().Failed != "" || len(dated(t, dir)) != 2 {
+			t.Errorf("afterwards it says %+v, there are %v", s.rt.Backups(), dated(t, dir))
+		}
+		s.stop()
+	})
+}
+
+// sizelessStore cannot tell its size the first time.
+type sizelessStore struct {
+	store.Store
+	asked atomic.Bool
+}
+
+func (s *sizelessStore) Size(ctx context.Context) (store.FileSize, error) {
+	if !s.asked.Swap(true) {
+		return store.FileSize{}, store.ErrBusy
+	}
+	return s.Store.Size(ctx)
+}
+
+// Whose the backups in a folder are is known before one is made there, whatever failed meanwhile; what a server that
+// died has left is removed, whatever the folder is called.
+func TestFolderOfBackupsIsLookedAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(tempDir(t), "back[1]*ups")
+		here := func(cfg *runtime.Config) {
+			cfg.Backups = runtime.BackupConfig{Dir: dir, Snapshot: 5 * time.Minute, Keep: 1}
+		}
+		s := newServer(t, succeed)
+		s.reviveAs(s.st, here)
+		s.rt.Start()
+		before := s.copyOf(filepath.Join(dir, runtime.LatestName))
+		s.stop()
+		left := filepath.Join(dir, ".nightshift-copy-1")
+		if err := os.WriteFile(left, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		other := newServer(t, succeed)
+		other.reviveAs(&sizelessStore{Store: other.st}, here)
+		other.put(webhookJob)
+		other.rt.Start()
+		until(minutes(20))
+		if got := other.copyOf(filepath.Join(dir, runtime.LatestName)); got != before {
+			t.Errorf("that of another database was overwritten: %+v", got)
+		}
+		if _, err := os.Stat(left); err == nil {
+			t.Errorf("%s is left", left)
+		}
+		other.stop()
+	})
 }
