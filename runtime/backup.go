@@ -106,7 +106,13 @@ func (r *Runtime) firstBackup() {
 func (r *Runtime) openBackups() error {
 	c, b := &r.cfg.Backups, &r.backups
 	if b.lock != nil {
-		return nil
+		ours, err := b.lock.Stat()
+		there, gone := os.Stat(b.lock.Name())
+		if err == nil && gone == nil && os.SameFile(ours, there) {
+			return nil
+		}
+		_ = b.lock.Close() // the folder was removed
+		b.lock = nil
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of backups: %w", err)
@@ -195,7 +201,7 @@ func (r *Runtime) backUp() {
 func (r *Runtime) backUpDue() {
 	c, b := &r.cfg.Backups, &r.backups
 	now := r.clock.ran()
-	if !b.behind && r.changed() {
+	if !b.behind && (r.changed() || r.latestGone()) {
 		b.behind, b.first = true, now
 	}
 	state := r.Backups()
@@ -228,6 +234,13 @@ func (r *Runtime) backUpDue() {
 // changed reports whether something was written since the newest copy; at the start of a process nobody knows.
 func (r *Runtime) changed() bool {
 	return !r.backups.made || time.Duration(r.lastWork.Load()) > r.backups.began
+}
+
+// latestGone reports whether somebody has removed the published copy.
+func (r *Runtime) latestGone() bool {
+	c := &r.cfg.Backups
+	_, err := os.Stat(filepath.Join(c.Dir, LatestName))
+	return c.Snapshot > 0 && errors.Is(err, os.ErrNotExist)
 }
 
 // snapshot publishes a copy, and tells where it could not.

@@ -100,6 +100,23 @@ func TestLatestIsPublishedAsTheFileChanges(t *testing.T) {
 	})
 }
 
+func TestLatestThatIsRemovedIsPublishedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, succeed)
+		dir := s.backedUp(asUsual)
+		s.rt.Start()
+		until(time.Hour) // nothing is written meanwhile
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		until(time.Hour + 30*time.Second)
+		if got := s.copyOf(filepath.Join(dir, runtime.LatestName)); got.AsOf == 0 {
+			t.Errorf("it is %+v", got)
+		}
+		s.stop()
+	})
+}
+
 func TestSnapshotsCanBeOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, succeed)

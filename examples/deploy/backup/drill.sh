@@ -15,11 +15,11 @@ end() {
 	rm -rf "$dir"
 }
 trap end EXIT
-nightshift restore "$copy/nightshift.db" --db "$dir/nightshift.db"
-if [ -e "$copy/nightshift.db.key" ]; then cp "$copy/nightshift.db.key" "$dir/nightshift.db.key"; fi
 NIGHTSHIFT_TOKEN=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 NIGHTSHIFT_SERVER=http://127.0.0.1:$port
 export NIGHTSHIFT_TOKEN NIGHTSHIFT_SERVER
+nightshift restore "$copy/nightshift.db" --db "$dir/nightshift.db"
+if [ -e "$copy/nightshift.db.key" ]; then cp "$copy/nightshift.db.key" "$dir/nightshift.db.key"; fi
 nightshift serve --db "$dir/nightshift.db" --listen "127.0.0.1:$port" --scripts off --snapshot-every off 2>"$dir/log" >&2 &
 server=$!
 tries=0
