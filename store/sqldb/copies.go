@@ -127,6 +127,15 @@ func (s *Store) Hold(ctx context.Context, why store.HeldWhy, now jobs.Time) erro
 		if !history && why != store.HeldNoLog { // all there was may have been in the log
 			return nil
 		}
+		var row heldRow
+		if text, err := readMeta(tx, metaHeld); err != nil {
+			return err
+		} else if text != "" && c.AsOf == 0 { // a start has held it already, which did not get further
+			if err := json.Unmarshal([]byte(text), &row); err != nil {
+				return fmt.Errorf("read why the file is held: %w", err)
+			}
+			c.AsOf = jobs.Time(row.AsOf)
+		}
 		text, err := json.Marshal(heldRow{why, int64(now), int64(c.AsOf)})
 		if err == nil {
 			_, err = tx.Exec(upsertMeta, metaHeld, string(text))

@@ -60,6 +60,8 @@ type servedNote struct {
 	// Begun: the main file may still say Was, for the start that gives it a new number is not through.
 	Begun bool  `json:"begun,omitempty"`
 	Was   int64 `json:"was,omitempty"`
+	// Hold: the file is to be held for that, which it may not say itself yet.
+	Hold store.HeldWhy `json:"hold,omitempty"`
 }
 
 func notePath(path string) string { return path + ".served" }
@@ -147,6 +149,8 @@ func (f *fileFacts) judge() (store.HeldWhy, error) {
 		return "", f.gone()
 	case f.empty, n == nil && f.head.app == 0: // new, or made before there were notes
 		return "", nil
+	case ours && n.Hold != "":
+		return n.Hold, nil
 	case ours && n.Path != f.path:
 		return store.HeldElsewhere, nil
 	case ours && !begun && !n.Clean && f.log < 0:
@@ -215,15 +219,17 @@ func (d *db) begin(ctx context.Context, start int64, was head, hold func() error
 	if err != nil {
 		return err
 	}
-	d.note = servedNote{
-		Start: start, Path: d.path, Inode: inodeOf(info), Begun: true, Was: was.start,
+	note := servedNote{
+		Start: start, Path: d.path, Inode: inodeOf(info), Begun: true, Was: was.start, Hold: d.why,
 	}
-	if err := d.note.write(d.path); err != nil {
-		return err
+	if err := note.write(d.path); err != nil {
+		return err // that of the start before stands
 	}
+	d.note = note
 	if err := hold(); err != nil {
 		return err
 	}
+	d.note.Hold = ""
 	err = d.w.do(ctx, &call{tidy: func(c *conn) error {
 		for _, query := range []string{
 			fmt.Sprintf("PRAGMA application_id = %d", appServed),
@@ -233,6 +239,7 @@ func (d *db) begin(ctx context.Context, start int64, was head, hold func() error
 				return err
 			}
 		}
+		d.numbered = true
 		if err := checkpointNow(c, "TRUNCATE"); err != nil {
 			return err
 		}
@@ -248,17 +255,21 @@ func (d *db) begin(ctx context.Context, start int64, was head, hold func() error
 
 // end notes that the file is complete. The note is written over: that needs no room, on a full disk either.
 func (d *db) end() error {
-	if _, err := os.Stat(d.path + "-wal"); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(d.path + "-wal"); d.numbered && errors.Is(err, os.ErrNotExist) {
 		d.note.Begun = false
 	}
-	d.note.Clean = true
-	text, err := json.Marshal(&d.note)
+	return d.note.complete(d.path)
+}
+
+func (n *servedNote) complete(path string) error {
+	n.Clean = true
+	text, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	err = writeOver(notePath(d.path), text)
+	err = writeOver(notePath(path), text)
 	if errors.Is(err, os.ErrNotExist) { // removed meanwhile
-		return d.note.write(d.path)
+		return n.write(path)
 	}
 	if err != nil {
 		return fmt.Errorf("note that the file is complete: %w", err)
@@ -273,6 +284,5 @@ func (d *db) leave() error {
 	if n == nil || n.Clean || d.why != "" || d.found.log < 0 || isThere(d.path+"-wal") {
 		return nil
 	}
-	n.Clean = true
-	return n.write(d.path)
+	return n.complete(d.path)
 }

@@ -74,6 +74,8 @@ type db struct {
 	found fileFacts
 	why   store.HeldWhy // it is to be held; "": it is not
 	note  servedNote
+	// numbered: the file has the number of this start.
+	numbered bool
 }
 
 // Open opens or makes the database file at path, brings its schema up to date and locks it
@@ -349,7 +351,7 @@ func (d *db) emptyLog() bool {
 	if err != nil || busy != 0 || pages != 0 {
 		return false
 	}
-	d.note.Begun = false
+	d.note.Begun = d.note.Begun && !d.numbered
 	return true
 }
 
