@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"nightshift/jobs"
@@ -18,8 +19,7 @@ const lastMoment = 1500 * time.Millisecond
 func (r *Runtime) Stop(kill <-chan struct{}) error {
 	end := time.Now().Add(r.cfg.Grace)
 	r.stop()
-	r.resuming.Lock() // a resume under way ends soon, and one that comes later begins nothing
-	r.resuming.Unlock()
+	waitFor(&r.resuming) // a resume under way ends soon, and one that comes later begins nothing
 	r.wakeDispatcher()
 	over := make(chan struct{})
 	go func() {
@@ -38,8 +38,7 @@ func (r *Runtime) Stop(kill <-chan struct{}) error {
 	}
 	r.end()
 	r.upkeep.Wait()
-	r.backups.making.Lock() // one that somebody asked for ends now: no copy is under way when the store is closed
-	r.backups.making.Unlock()
+	waitFor(&r.backups.making) // one that somebody asked for ends now: no copy is under way when the store is closed
 	if err == nil {
 		r.lastBackup(time.Until(end)+lastMoment/2, kill)
 	}
@@ -173,4 +172,10 @@ func (r *Runtime) deathMark(ctx context.Context, l store.Lease) (store.LogPiece,
 		return nil
 	})
 	return mark, err
+}
+
+// waitFor waits until nobody holds the lock.
+func waitFor(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
 }

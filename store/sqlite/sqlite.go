@@ -344,8 +344,12 @@ func (d *db) Close() error {
 	return d.w.failed
 }
 
-// emptyLog takes the log into the file, and reports whether nothing is left of it.
+// emptyLog takes the log into the file, and reports whether nothing is left of it. It waits for nobody: where another
+// process reads the file, its log has to stay.
 func (d *db) emptyLog() bool {
+	if _, err := d.writing.Exec("PRAGMA busy_timeout=0"); err != nil {
+		return false
+	}
 	var busy, pages, taken int
 	err := d.writing.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &taken)
 	if err != nil || busy != 0 || pages != 0 {
