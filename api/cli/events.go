@@ -59,7 +59,7 @@ func (cmd eventsCmd) follow(s *session, filter client.EventFilter) error {
 		return nil
 	}
 	return s.persist(func() (came bool, err error) {
-		filter.After, err = c.FollowEvents(s.ctx, filter, each, remark)
+		filter.After, err = c.FollowEvents(s.ctx, filter, each, remark, nil)
 		return errors.Is(err, client.ErrCut), err
 	})
 }

@@ -43,9 +43,10 @@ func (c *Client) Events(ctx context.Context, f EventFilter, p Page) (list wire.E
 
 // FollowEvents gives events as they come, from now on or after one, until the stream is cut off
 // (ErrCut) or each fails. remark gets what the server says about the stream, such as how many events
-// are not kept any more; nil: nobody does. at is where to go on, "" where that is not known.
+// are not kept any more; nil: nobody does. begun is called once nothing is missed from then on; nil: nobody is told. at
+// is where to go on, "" where that is not known.
 func (c *Client) FollowEvents(
-	ctx context.Context, f EventFilter, each func(jobs.CloudEvent) error, remark func(string),
+	ctx context.Context, f EventFilter, each func(jobs.CloudEvent) error, remark func(string), begun func(),
 ) (at string, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	at, f.After = f.After, ""
@@ -72,7 +73,10 @@ func (c *Client) FollowEvents(
 			}
 		}
 		if e.id != "" {
-			at = e.id
+			if at = e.id; begun != nil { // the server says first where it begins
+				begun()
+				begun = nil
+			}
 		}
 		return nil
 	})

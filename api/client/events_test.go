@@ -35,7 +35,7 @@ func TestEventsAreFollowedFromWhereTheStreamStood(t *testing.T) {
 	remark := func(text string) { remarks = append(remarks, text) }
 	f := EventFilter{Types: []string{"a", "b"}}
 	for _, want := range []string{"7", "12"} {
-		at, err := c.FollowEvents(t.Context(), f, each, remark)
+		at, err := c.FollowEvents(t.Context(), f, each, remark, nil)
 		if !errors.Is(err, ErrCut) || at != want {
 			t.Fatalf("cut off: at %q, want %q: %v", at, want, err)
 		}
@@ -51,15 +51,15 @@ func TestEventsAreFollowedFromWhereTheStreamStood(t *testing.T) {
 
 func TestAnEventThatWasNotTakenIsGivenAgain(t *testing.T) {
 	c, _ := scripted(t, "event: a\nid: 3\ndata: {\"id\":\"3\"}\n\nevent: a\nid: 4\ndata: {\"id\":\"4\"}\n\n")
-	full := errors.New("no room")
+	full, begun := errors.New("no room"), 0
 	at, err := c.FollowEvents(t.Context(), EventFilter{}, func(e jobs.CloudEvent) error {
 		if e.ID == "4" {
 			return full
 		}
 		return nil
-	}, nil)
-	if !errors.Is(err, full) || at != "3" {
-		t.Errorf("at %q: %v", at, err)
+	}, nil, func() { begun++ })
+	if !errors.Is(err, full) || at != "3" || begun != 1 {
+		t.Errorf("at %q, begun %d times: %v", at, begun, err)
 	}
 }
 

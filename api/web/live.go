@@ -28,36 +28,41 @@ func live(v *view) error {
 	if job := v.query("job"); job != "" {
 		of.Job = &job
 	}
+	ctx, cancel := context.WithCancel(v.ctx())
+	changes, over := v.followChanges(ctx, of)
+	defer func() { cancel(); <-over }()
 	out, err := openStream(v.w)
 	if err != nil {
 		return err
 	}
-	changes := make(chan struct{}, 1)
-	ctx, cancel := context.WithCancel(v.ctx())
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		defer cancel()
-		v.followChanges(ctx, changes, of)
-	}()
-	defer func() { cancel(); <-over }()
 	return out.tell(ctx, changes)
 }
 
-// followChanges signals when something has changed that concerns a run or a job, of whichever is given.
-func (v *view) followChanges(ctx context.Context, changes chan<- struct{}, of about) {
-	_, err := v.API.FollowEvents(ctx, client.EventFilter{Live: true}, func(e jobs.CloudEvent) error {
-		if of.concernedBy(&e) {
-			select {
-			case changes <- struct{}{}:
-			default:
+// followChanges signals when something has changed that concerns a run or a job, of whichever is given: nothing is
+// missed from its return on, until ctx ends or the changes are closed. It has ended once over is closed.
+func (v *view) followChanges(ctx context.Context, of about) (changes <-chan struct{}, over <-chan struct{}) {
+	found, begun, ended := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(found)
+		_, err := v.API.FollowEvents(ctx, client.EventFilter{Live: true}, func(e jobs.CloudEvent) error {
+			if of.concernedBy(&e) {
+				select {
+				case found <- struct{}{}:
+				default:
+				}
 			}
+			return nil
+		}, nil, func() { close(begun) })
+		if err != nil && !errors.Is(err, client.ErrCut) && ctx.Err() == nil {
+			v.site.cfg.Log.Warn("a page cannot follow what happens", "error", err)
 		}
-		return nil
-	}, nil)
-	if err != nil && !errors.Is(err, client.ErrCut) && ctx.Err() == nil {
-		v.site.cfg.Log.Warn("a page cannot follow what happens", "error", err)
+	}()
+	select {
+	case <-begun:
+	case <-ended:
 	}
+	return found, ended
 }
 
 // stream is a stream of server-sent events.
@@ -97,7 +102,7 @@ func (s *stream) send(name, id string, v any) error {
 // beatEvery is how often a stream without news shows that it is alive.
 const beatEvery = 15 * time.Second
 
-// tell sends an event for changes, until ctx ends or the browser leaves.
+// tell sends an event for changes, until these or ctx end or the browser leaves.
 func (s *stream) tell(ctx context.Context, changes <-chan struct{}) error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
@@ -107,7 +112,10 @@ func (s *stream) tell(ctx context.Context, changes <-chan struct{}) error {
 		case <-ctx.Done():
 			return nil
 		case <-beat.C:
-		case <-changes:
+		case _, more := <-changes:
+			if !more {
+				return nil
+			}
 			text = "event: changed\ndata: \n\n"
 		}
 		if s.write(text) != nil {

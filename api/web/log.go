@@ -134,18 +134,17 @@ func followRun(v *view, id jobs.ID) error {
 	if _, err := v.API.Run(v.ctx(), id, 0); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(v.ctx())
+	changes, over := v.followChanges(ctx, about{Run: id})
+	defer func() { cancel(); <-over }()
 	out, err := openStream(v.w)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(v.ctx())
+	var log sync.WaitGroup
+	defer log.Wait()
 	defer cancel()
-	changes := make(chan struct{}, 1)
-	var loops sync.WaitGroup
-	defer loops.Wait()
-	defer cancel()
-	loops.Go(func() { v.followChanges(ctx, changes, about{Run: id}) })
-	loops.Go(func() {
+	log.Go(func() {
 		defer cancel() // what ended the log ends the stream
 		v.followLog(ctx, id, out, max(0, from))
 	})

@@ -13,6 +13,7 @@
 
   // A browser has six connections to a server for all of its tabs, and a stream holds one: a page has its stream
   // while it is in sight, and reads itself anew when it comes into sight again.
+  var opened = false;
   htmx.createEventSource = function (url) {
     var source = null, listeners = [];
     var stream = {
@@ -41,6 +42,10 @@
       source.onopen = function (e) {
         stream.readyState = EventSource.OPEN;
         if (stream.onopen) stream.onopen(e);
+        var live = document.getElementById('live');
+        // A stream tells what happens from here on: a page that was not read just now may have missed something.
+        if (live && (opened || performance.now() > 1000)) htmx.trigger(live, 'refresh');
+        opened = true;
       };
       source.onerror = function (e) {
         stream.readyState = e.target.readyState;
@@ -50,10 +55,7 @@
     }
     function look() {
       if (document.hidden) return drop();
-      if (source) return;
-      open();
-      var live = document.getElementById('live');
-      if (live) htmx.trigger(live, 'refresh');
+      if (!source) open();
     }
     document.addEventListener('visibilitychange', look);
     if (!document.hidden) open();

@@ -5,7 +5,7 @@
   var most = 512 * 1024; // characters in the page
 
   function follow(log) {
-    var at = log.getAttribute('data-from'), held = log.textContent.length, wait = 1000, source = null, over = false;
+    var at = log.getAttribute('data-from'), held = log.textContent.length, wait = 1000, source = null, over = false, opened = false;
     function drop() {
       if (source) source.close();
       source = null;
@@ -13,6 +13,10 @@
     function open() {
       if (over || source || document.hidden) return; // as with the other stream: see app.js
       source = new EventSource(log.getAttribute('data-stream') + '?from=' + at);
+      source.onopen = function () {
+        if (opened || performance.now() > 1000) refresh(); // as with the other stream
+        opened = true;
+      };
       source.addEventListener('log', function (e) {
         wait = 1000;
         at = e.lastEventId;
@@ -41,7 +45,6 @@
     document.addEventListener('visibilitychange', function () {
       if (document.hidden) return drop();
       open();
-      if (!over) refresh();
     });
     open();
   }
