@@ -105,6 +105,7 @@ func TestRunThatWasTakenOnEndsAsItIsToldOverARestart(t *testing.T) {
 	for name := range ids {
 		before[name] = heard(name)
 	}
+	p.awaitRun(held, "there is room for it", func(r *aRun) bool { return r.State == "waiting" }) // else the kill may end its attempt
 	p = p.kill9("--workers", "1")
 	after := func(name string) *voice { return before[name].at(p) }
 	for range 2 { // the answer may have been lost
@@ -131,7 +132,9 @@ func TestRunThatWasTakenOnEndsAsItIsToldOverARestart(t *testing.T) {
 	if run := p.end(ids["tried again"]); run.outcomes() != "failed:reported succeeded" || string(run.Result) != "null" {
 		t.Errorf("%s with %s", run.outcomes(), run.Result)
 	}
-	p.awaitRun(held, "there is room for it", func(r *aRun) bool { return r.State == "waiting" })
+	if run := p.run(held); run.State != "waiting" {
+		t.Errorf("the sixth is %s", run.State)
+	}
 	if code := p.stop(syscall.SIGTERM); code != 0 { // nothing of it is under way for a stop
 		t.Errorf("exit code %d", code)
 	}

@@ -21,29 +21,30 @@ var mediaTypes = map[string]string{
 	".txt": "text/plain; charset=utf-8",
 }
 
-func (s *Site) readAssets() error {
+func (e *embedded) readAssets() error {
 	entries, err := fs.ReadDir(files, "static")
 	if err != nil {
 		return err
 	}
-	s.assets = map[string]asset{}
-	for _, e := range entries {
-		media, served := mediaTypes[path.Ext(e.Name())]
+	for _, entry := range entries {
+		media, served := mediaTypes[path.Ext(entry.Name())]
 		if !served {
 			continue
 		}
-		body, err := files.ReadFile("static/" + e.Name())
+		body, err := files.ReadFile("static/" + entry.Name())
 		if err != nil {
 			return err
 		}
 		sum := sha256.Sum256(body)
-		s.assets[e.Name()] = asset{body: body, media: media, tag: hex.EncodeToString(sum[:6])}
+		e.assets[entry.Name()] = asset{body: body, media: media, tag: hex.EncodeToString(sum[:6])}
 	}
 	return nil
 }
 
 // assetURL is where a browser loads a file from, for good: it changes with its content.
-func (s *Site) assetURL(name string) string { return "/static/" + name + "?v=" + s.assets[name].tag }
+func (e *embedded) assetURL(name string) string {
+	return "/static/" + name + "?v=" + e.assets[name].tag
+}
 
 func (s *Site) serveAsset(w http.ResponseWriter, r *http.Request) {
 	a, ok := s.assets[r.PathValue("file")]

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"nightshift/api/client"
@@ -56,11 +57,27 @@ type Visit struct {
 
 // Site answers the pages.
 type Site struct {
-	cfg       Config
-	mux       *http.ServeMux
+	cfg Config
+	mux *http.ServeMux
+	*embedded
+}
+
+// embedded is what the program brings: it is read once, however many sites there are.
+type embedded struct {
 	templates map[string]*template.Template // by the name of their file
 	assets    map[string]asset
 }
+
+var readEmbedded = sync.OnceValues(func() (*embedded, error) {
+	e := &embedded{templates: map[string]*template.Template{}, assets: map[string]asset{}}
+	if err := e.readAssets(); err != nil {
+		return nil, err
+	}
+	if err := e.parse(); err != nil {
+		return nil, fmt.Errorf("parse the pages: %w", err)
+	}
+	return e, nil
+})
 
 // page is a route of the site: what answers, and whom it is for.
 type page struct {
@@ -83,13 +100,11 @@ func pages() []page {
 
 // New makes a site.
 func New(cfg Config) (*Site, error) {
-	s := &Site{cfg: cfg, mux: http.NewServeMux(), templates: map[string]*template.Template{}}
-	if err := s.readAssets(); err != nil {
+	e, err := readEmbedded()
+	if err != nil {
 		return nil, err
 	}
-	if err := s.parse(); err != nil {
-		return nil, fmt.Errorf("parse the pages: %w", err)
-	}
+	s := &Site{cfg: cfg, mux: http.NewServeMux(), embedded: e}
 	for _, p := range pages() {
 		s.mux.Handle(p.pattern, s.handler(p))
 	}
@@ -98,8 +113,8 @@ func New(cfg Config) (*Site, error) {
 }
 
 // parse reads the templates: each file that is no part is a page, made of the layout, all parts and itself.
-func (s *Site) parse() error {
-	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": s.assetURL})
+func (e *embedded) parse() error {
+	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": e.assetURL})
 	base, err := base.ParseFS(files, "templates/parts/*.html")
 	if err != nil {
 		return err
@@ -116,7 +131,7 @@ func (s *Site) parse() error {
 		if t, err = t.ParseFS(files, name); err != nil {
 			return err
 		}
-		s.templates[strings.TrimSuffix(path.Base(name), ".html")] = t
+		e.templates[strings.TrimSuffix(path.Base(name), ".html")] = t
 	}
 	return nil
 }
