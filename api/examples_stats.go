@@ -17,7 +17,8 @@ func sampleStats() wire.Stats {
 			{At: sampleStart, StatTotals: wire.StatTotals{Succeeded: 117, Failed: 2, Retried: 9}, P50: usual, P95: long},
 			{At: sampleStart.Add(30 * time.Minute)},
 		},
-		Runs:     &wire.StatRuns{Scheduled: 14, Queued: 3, Running: 2, Retrying: 1, MissingSecrets: []string{"STRIPE_KEY"}},
-		Failures: &wire.StatFailures{Open: 2},
+		Runs:           &wire.StatRuns{Scheduled: 14, Queued: 3, Running: 2, Retrying: 1},
+		MissingSecrets: []string{"STRIPE_KEY"},
+		Failures:       &wire.StatFailures{Open: 2},
 	}
 }

@@ -121,8 +121,9 @@ func (c *call) addStanding(stats *wire.Stats) error {
 	}
 	stats.Runs = &wire.StatRuns{
 		Scheduled: states[jobs.Scheduled], Queued: states[jobs.Queued], Running: states[jobs.Running],
-		Waiting: states[jobs.Waiting], Retrying: states[jobs.Retrying], MissingSecrets: orEmpty(secrets),
+		Waiting: states[jobs.Waiting], Retrying: states[jobs.Retrying],
 	}
+	stats.MissingSecrets = orEmpty(secrets)
 	stats.Failures = &wire.StatFailures{Open: min(open, jobs.FailuresMany), More: open > jobs.FailuresMany}
 	return nil
 }
@@ -132,6 +133,7 @@ func statsOf(q *statsAsked, counts []store.Ended) *wire.Stats {
 	n := int(q.until.Sub(q.since) / q.step)
 	stats := &wire.Stats{
 		Job: orNull(q.job), Since: q.since, Until: q.until, Step: jobs.Duration(q.step), Series: make([]wire.StatStep, n),
+		MissingSecrets: []string{},
 	}
 	var all spread
 	each := make([]spread, n)

@@ -203,10 +203,7 @@ func (v *view) readSchedules(d *overviewed) error {
 // readSecrets finds those that runs wait for, and those that no key of the server opens: runs that need them are
 // held.
 func (v *view) readSecrets(d *overviewed) error {
-	var wanted []string
-	if d.Stats.Runs != nil {
-		wanted = d.Stats.Runs.MissingSecrets
-	}
+	wanted := d.Stats.MissingSecrets
 	for _, name := range wanted {
 		d.Needs = append(d.Needs, need{"bad", "Runs wait for the secret " + name + ": it is not set, or cannot be read.", "/secrets", "Secrets"})
 	}

@@ -13,6 +13,8 @@ type Stats struct {
 	Series    []StatStep    `json:"series" doc:"Each step, oldest first, also those in which nothing ended"`
 	Runs      *StatRuns     `json:"runs" doc:"Unfinished runs as they stand now; null: of one job, or for a token that is narrowed to some"`
 	Failures  *StatFailures `json:"failures" doc:"null: as with runs"`
+
+	MissingSecrets []string `json:"missing_secrets" doc:"Secrets that queued runs wait for: they are not set, or were sealed with another key than the server has; none where runs is null"`
 }
 
 // StatTotals are how many ended.
@@ -46,8 +48,6 @@ type StatRuns struct {
 	Running   int `json:"running" doc:"With an attempt under way, or between two slices of one"`
 	Waiting   int `json:"waiting" doc:"For their callback, or the members of their group"`
 	Retrying  int `json:"retrying" doc:"Tried again later"`
-
-	MissingSecrets []string `json:"missing_secrets" doc:"Secrets that queued runs wait for: they are not set, or were sealed with another key than the server has"`
 }
 
 // StatFailures are failures that nobody has dealt with.
