@@ -169,7 +169,7 @@ func (l *lab) takenWhileDown(ctx context.Context) error {
 		return err
 	}
 	c.Row("without the database", outcome+": "+c.lastLine())
-	if outcome != "exit status 1" || !strings.Contains(c.lastLine(), "database file is gone") {
+	if outcome != "exit status 1" || !strings.Contains(c.lastLine(), "is gone or empty") {
 		c.fault("without the database: %s: %s", outcome, c.lastLine())
 	}
 	return nil
