@@ -137,6 +137,12 @@ func (r *receiver) merge(w http.ResponseWriter, req *http.Request) {
 	if err == nil && d.payload.Inlined != nil && !*d.payload.Inlined {
 		d.payload.Results, err = r.results(req)
 	}
+	if err != nil { // where the server died under the answer, its own request ends a moment later
+		select {
+		case <-req.Context().Done():
+		case <-time.After(5 * time.Second):
+		}
+	}
 	if req.Context().Err() != nil {
 		return // cut off: it comes again
 	}
