@@ -127,14 +127,12 @@ func (s *Store) Hold(ctx context.Context, why store.HeldWhy, now jobs.Time) erro
 		if !history && why != store.HeldNoLog { // all there was may have been in the log
 			return nil
 		}
-		var row heldRow
-		if text, err := readMeta(tx, metaHeld); err != nil {
+		held, err := readHeld(tx)
+		if err != nil {
 			return err
-		} else if text != "" && c.AsOf == 0 { // a start has held it already, which did not get further
-			if err := json.Unmarshal([]byte(text), &row); err != nil {
-				return fmt.Errorf("read why the file is held: %w", err)
-			}
-			c.AsOf = jobs.Time(row.AsOf)
+		}
+		if held != nil && c.AsOf == 0 { // a start has held it already, which did not get further
+			c.AsOf = held.AsOf
 		}
 		text, err := json.Marshal(heldRow{why, int64(now), int64(c.AsOf)})
 		if err == nil {
@@ -146,19 +144,24 @@ func (s *Store) Hold(ctx context.Context, why store.HeldWhy, now jobs.Time) erro
 
 // Restored implements store.Copies.
 func (s *Store) Restored(ctx context.Context) (h *store.Restored, err error) {
-	err = s.db.Read(ctx, func(tx Tx) error {
-		text, err := readMeta(tx, metaHeld)
-		if h = nil; err != nil || text == "" {
-			return err
-		}
-		var row heldRow
-		if err := json.Unmarshal([]byte(text), &row); err != nil {
-			return fmt.Errorf("read why the file is held: %w", err)
-		}
-		h = &store.Restored{Why: row.Why, Since: jobs.Time(row.Since), AsOf: jobs.Time(row.AsOf)}
-		return nil
+	err = s.db.Read(ctx, func(tx Tx) (err error) {
+		h, err = readHeld(tx)
+		return err
 	})
 	return h, err
+}
+
+// readHeld reads why a file is held; nil: it is not.
+func readHeld(tx Tx) (*store.Restored, error) {
+	text, err := readMeta(tx, metaHeld)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	var row heldRow
+	if err := json.Unmarshal([]byte(text), &row); err != nil {
+		return nil, fmt.Errorf("read why the file is held: %w", err)
+	}
+	return &store.Restored{Why: row.Why, Since: jobs.Time(row.Since), AsOf: jobs.Time(row.AsOf)}, nil
 }
 
 // LetGo implements store.Copies. From here on the file goes its own way: what is copied of another one that went on
